@@ -1,0 +1,60 @@
+"""Every error that a caller can see.
+
+    DPError                   privjail.util: anything below, and "The domain is unbounded."
+    ├── PlanError             the program makes no sense: unknown column, wrong type, wrong argument
+    │   └── RowsError         two operands do not have the same rows in the same order
+    ├── RefusedError          pandas offers it, but no differentially private answer exists
+    │   └── PrisonerError     a private value was used as if it were public (print, if, len, float, …)
+    ├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
+    │   └── BudgetExceeded    the release would cost more than the curator allows
+    └── SchemaError           the schema file is wrong, or the data cannot be read with it
+"""
+
+from __future__ import annotations
+
+from privjail.util import DPError
+
+__all__ = [
+    "BudgetError",
+    "BudgetExceeded",
+    "DPError",
+    "PlanError",
+    "PrisonerError",
+    "RefusedError",
+    "RowsError",
+    "SchemaError",
+    "unbounded",
+]
+
+
+class PlanError(DPError):
+    """The program makes no sense, whatever the data."""
+
+
+class RowsError(PlanError):
+    """Two operands do not have the same rows in the same order."""
+
+
+class RefusedError(DPError):
+    """pandas offers it, but no differentially private answer exists."""
+
+
+class PrisonerError(RefusedError, TypeError):
+    """A private value was used where only a public one can stand."""
+
+
+class BudgetError(DPError, ValueError):
+    """An amount that is no budget, or a data set whose notion of privacy cannot pay for this."""
+
+
+class BudgetExceeded(BudgetError):
+    """The release would cost more than the curator allows. Nothing was charged."""
+
+
+class SchemaError(DPError):
+    """The schema is wrong, or the data cannot be read with it."""
+
+
+def unbounded(plan: str | None = None) -> DPError:
+    """The error for a value without finite sensitivity, in the words of the paper (section 3.2)."""
+    return DPError("The domain is unbounded. Use clip().", plan=plan)
