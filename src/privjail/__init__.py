@@ -1,0 +1,61 @@
+"""PrivJail: run ordinary pandas programs on personal data that nobody may see."""
+
+from __future__ import annotations
+
+from privjail.budget.notions import ApproxDP, PureDP, RenyiDP, ZCDP
+from privjail.errors import (
+    BudgetError,
+    BudgetExceeded,
+    DPError,
+    PlanError,
+    PrisonerError,
+    RefusedError,
+    RowsError,
+    SchemaError,
+)
+from privjail.prisoner import Prisoner
+from privjail.sensitive import (
+    SensitiveFloat,
+    SensitiveInt,
+    above_threshold,
+    exponential_mechanism,
+    gaussian_mechanism,
+    laplace_mechanism,
+    max,
+    min,
+    noisy_max,
+    noisy_min,
+    reveal_all,
+    top_k,
+)
+from privjail.session import budget, consumed_privacy_budget
+
+__all__ = [
+    "ApproxDP",
+    "BudgetError",
+    "BudgetExceeded",
+    "DPError",
+    "PlanError",
+    "Prisoner",
+    "PrisonerError",
+    "PureDP",
+    "RefusedError",
+    "RenyiDP",
+    "RowsError",
+    "SchemaError",
+    "SensitiveFloat",
+    "SensitiveInt",
+    "ZCDP",
+    "above_threshold",
+    "budget",
+    "consumed_privacy_budget",
+    "exponential_mechanism",
+    "gaussian_mechanism",
+    "laplace_mechanism",
+    "max",
+    "min",
+    "noisy_max",
+    "noisy_min",
+    "reveal_all",
+    "top_k",
+]

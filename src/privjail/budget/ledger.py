@@ -1,0 +1,154 @@
+"""The ledger: what was spent in each cell of each data set, and what that costs in all.
+
+cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. For pure ε: let a release at cell p with
+loss ε cost at most ε·η(p). Then all losses together are at most Σ own(p)·η(p), a linear form over the
+cells, whose largest value is the formula above (see plan/distance.py). A loss is at most ε·η(p) if
+the mechanism's loss is proportional to the distance, or if η(p) is 0 or 1; see release.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from privjail.budget.notions import Cost, Notion
+from privjail.errors import BudgetError, BudgetExceeded
+from privjail.plan.cells import Cell, Partition
+
+Charge = tuple[Cell, Cost]
+
+
+def _plus(a: Cost, b: Cost) -> Cost:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def _most(a: Cost, b: Cost) -> Cost:
+    return tuple(max(x, y) for x, y in zip(a, b, strict=True))
+
+
+@dataclass
+class Account:
+    """The tree of one data set. Costs only grow, so each maximum is kept up to date along one path."""
+
+    name: str
+    root: Cell
+    notion: Notion
+    cost: dict[Cell, Cost] = field(default_factory=dict)
+    best: dict[tuple[Cell, Partition | str], Cost] = field(default_factory=dict)
+
+    def total(self) -> Cost:
+        return self.cost.get(self.root, self.notion.zero())
+
+    def add(self, cell: Cell, cost: Cost, undo: list[tuple[dict[object, Cost], object, Cost | None]]) -> None:
+        """Spend at a cell, and carry what changes up to the root. What is overwritten goes into ``undo``."""
+        step: Cell | None = cell
+        growth = cost
+        while step is not None:
+            before = self.cost.get(step, self.notion.zero())
+            after = _plus(before, growth)
+            self._write(self.cost, step, after, undo)
+            if step.parent is None:
+                return
+            slot = (step.parent, step.partition)
+            known = self.best.get(slot, self.notion.zero())
+            better = _most(known, after)
+            if better == known:
+                return
+            self._write(self.best, slot, better, undo)
+            growth = tuple(x - y for x, y in zip(better, known, strict=True))
+            step = step.parent
+
+    @staticmethod
+    def _write(table: dict, key: object, value: Cost, undo: list) -> None:  # type: ignore[type-arg]
+        undo.append((table, key, table.get(key)))
+        table[key] = value
+
+
+@dataclass
+class SubLimit:
+    """A limit on what a part of a program may add to the total of each data set."""
+
+    most: Fraction
+    name: str | None
+    start: dict[Cell, Cost]
+
+
+class Ledger:
+    """All accounts. One lock: a charge is checked and written, or refused, as a whole."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[Cell, Account] = {}
+        self._limits: list[SubLimit] = []
+        self._lock = threading.RLock()
+
+    def open(self, root: Cell, name: str, notion: Notion) -> Account:
+        """The account of a data set; the first to open it sets the notion and the limit."""
+        with self._lock:
+            account = self._accounts.get(root)
+            if account is None:
+                account = self._accounts[root] = Account(name, root, notion)
+            elif account.notion != notion:
+                raise BudgetError(
+                    f"{name!r} is already open with another budget ({account.notion})",
+                    do="a budget is set once, when the data set is first opened",
+                )
+            return account
+
+    def account(self, root: Cell) -> Account:
+        return self._accounts[root]
+
+    def charge(self, charges: list[Charge]) -> None:
+        """Spend all of this, or nothing and raise BudgetExceeded."""
+        with self._lock:
+            undo: list[tuple[dict[object, Cost], object, Cost | None]] = []
+            for cell, cost in charges:
+                self._accounts[cell.root].add(cell, cost, undo)
+            for root in {cell.root: None for cell, _ in charges}:
+                problem = self._problem(self._accounts[root])
+                if problem is not None:
+                    for table, key, before in reversed(undo):
+                        if before is None:
+                            del table[key]
+                        else:
+                            table[key] = before
+                    raise problem
+
+    def _problem(self, account: Account) -> BudgetExceeded | None:
+        total = account.total()
+        if account.notion.exceeds(total):
+            assert account.notion.limit is not None
+            return BudgetExceeded(
+                f"this would raise what {account.name!r} has cost to {_show(total)}, over its limit of "
+                f"{_show(account.notion.limit)}; nothing was charged",
+                do="use a smaller eps, or ask the curator for more",
+            )
+        for limit in self._limits:
+            before = limit.start.get(account.root, account.notion.zero())
+            if limit.name in (None, account.name) and total[0] - before[0] > limit.most:
+                return BudgetExceeded(
+                    f"this block may spend {float(limit.most):g} on {account.name!r}, and this release would "
+                    f"take it to {float(total[0] - before[0]):g}; nothing was charged"
+                )
+        return None
+
+    @contextmanager
+    def limited(self, most: Fraction, name: str | None) -> Iterator[None]:
+        with self._lock:
+            limit = SubLimit(most, name, {root: a.total() for root, a in self._accounts.items()})
+            self._limits.append(limit)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._limits.remove(limit)
+
+    def accounts(self) -> list[Account]:
+        with self._lock:
+            return list(self._accounts.values())
+
+
+def _show(cost: Cost) -> str:
+    return ", ".join(f"{float(x):.12g}" for x in cost)

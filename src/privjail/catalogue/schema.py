@@ -1,0 +1,173 @@
+"""Schema files: for each column its type, range, categories and marks for missing values.
+
+    {"age":    {"type": "Int64", "range": [0, 120], "na_value": "?"},
+     "gender": {"type": "category", "categories": ["Female", "Male"]}}
+
+The same in TOML: one table per column. Keys: ``type`` (Int64, Float64, category, string, boolean, datetime),
+``range`` [lower, upper], ``outside`` ("clip" or "null": what happens to numbers outside the range),
+``categories``, ``ordered``, ``na_value`` (one mark or a list), ``fill`` (what replaces missing values).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privjail.errors import SchemaError
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    FloatDomain,
+    IntDomain,
+    TextDomain,
+    TimeDomain,
+    UntypedDomain,
+)
+from privjail.plan.node import micros
+
+TYPES = {
+    "int64": IntDomain, "int": IntDomain, "integer": IntDomain,
+    "float64": FloatDomain, "float": FloatDomain,
+    "category": CategoryDomain, "categorical": CategoryDomain,
+    "string": TextDomain, "str": TextDomain, "text": TextDomain,
+    "boolean": BoolDomain, "bool": BoolDomain,
+    "datetime": TimeDomain, "date": TimeDomain, "datetime64[us]": TimeDomain,
+}  # fmt: skip
+KEYS = {"type", "range", "outside", "categories", "ordered", "na_value", "fill"}
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """What the curator promises, and enforces, of one column."""
+
+    domain: Domain
+    missing: tuple[str, ...] = ()
+    outside: str = "clip"
+    fill: Any = None
+
+
+Schema = dict[str, ColumnSchema]
+
+
+def read_schema(given: str | Path | Mapping[str, Any] | None) -> Schema:
+    """A schema from a file (JSON, or TOML by its ending) or a dictionary."""
+    if given is None:
+        return {}
+    if isinstance(given, (str, Path)):
+        given = _load(Path(given))
+    if not isinstance(given, Mapping):
+        raise SchemaError("a schema must be a table of columns")
+    return {str(name): _column(str(name), entry) for name, entry in given.items()}
+
+
+def _load(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise SchemaError(f"the schema {path.name!r} cannot be read: {e.strerror}") from None
+    try:
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as e:
+        raise SchemaError(f"the schema {path.name!r} is not valid {path.suffix[1:].upper() or 'JSON'}: {e}") from None
+
+
+def _column(name: str, entry: Any) -> ColumnSchema:
+    if not isinstance(entry, Mapping):
+        raise SchemaError(f"column {name!r}: expected a table with a type, got {type(entry).__name__}")
+    unknown = sorted(set(entry) - KEYS)
+    if unknown:
+        raise SchemaError(f"column {name!r}: unknown keys {unknown}", do=f"use {', '.join(sorted(KEYS))}")
+    kind = TYPES.get(str(entry.get("type", "")).lower())
+    if kind is None:
+        raise SchemaError(f"column {name!r}: unknown type {entry.get('type')!r}", do=f"use one of {_names()}")
+    outside = entry.get("outside", "clip")
+    if outside not in ("clip", "null"):
+        raise SchemaError(f"column {name!r}: outside must be 'clip' or 'null', got {outside!r}")
+    for key, fits in {"range": (IntDomain, FloatDomain, TimeDomain), "categories": (CategoryDomain,)}.items():
+        if key in entry and not issubclass(kind, fits):
+            raise SchemaError(f"column {name!r}: a {kind.dtype} column has no {key}")
+    marks = entry.get("na_value", [])
+    marks = tuple(str(m) for m in (marks if isinstance(marks, list) else [marks]))
+    fill = entry.get("fill")
+    domain = _domain(name, kind, entry, nullable=fill is None)
+    fill = _checked_fill(name, domain, fill)
+    return ColumnSchema(domain, marks, outside, fill)
+
+
+def _names() -> str:
+    return "Int64, Float64, category, string, boolean, datetime"
+
+
+def _domain(name: str, kind: type[Domain], entry: Mapping[str, Any], nullable: bool) -> Domain:
+    if kind is CategoryDomain:
+        labels = entry.get("categories")
+        if not isinstance(labels, list) or not labels:
+            raise SchemaError(f"column {name!r}: a category column needs a list of categories")
+        texts = [str(label) for label in labels]
+        if len(set(texts)) != len(texts):
+            raise SchemaError(f"column {name!r}: two categories are written the same")
+        if any(not isinstance(label, (str, int, float, bool)) for label in labels):
+            raise SchemaError(f"column {name!r}: categories must be text, numbers or true/false")
+        return CategoryDomain(nullable, tuple(labels), bool(entry.get("ordered", False)))
+    if kind in (IntDomain, FloatDomain, TimeDomain):
+        low, high = _range(name, kind, entry.get("range"))
+        return kind(nullable, low, high)  # type: ignore[call-arg]
+    return kind(nullable)
+
+
+def _range(name: str, kind: type[Domain], bounds: Any) -> tuple[Any, Any]:
+    if bounds is None:
+        return None, None
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise SchemaError(f"column {name!r}: range must be [lower, upper]; use null for an open end")
+    low, high = (_bound(name, kind, b) for b in bounds)
+    if low is not None and high is not None and low > high:
+        raise SchemaError(f"column {name!r}: range must be [lower, upper] with lower ≤ upper")
+    return low, high
+
+
+def _bound(name: str, kind: type[Domain], bound: Any) -> Any:
+    if bound is None:
+        return None
+    if kind is TimeDomain:
+        if isinstance(bound, str):
+            try:
+                bound = datetime.datetime.fromisoformat(bound)
+            except ValueError:
+                raise SchemaError(f"column {name!r}: {bound!r} is no date") from None
+        if not isinstance(bound, datetime.date):
+            raise SchemaError(f"column {name!r}: the range of a datetime column is two dates")
+        return micros(bound)
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
+        raise SchemaError(f"column {name!r}: a range needs finite numbers, got {bound!r}")
+    if kind is FloatDomain:
+        return float(bound)
+    if bound != int(bound) or not -(2**63) <= bound < 2**63:
+        raise SchemaError(f"column {name!r}: the range of an Int64 column is two whole numbers of 64 bits")
+    return int(bound)
+
+
+def _checked_fill(name: str, domain: Domain, fill: Any) -> Any:
+    if fill is None:
+        return None
+    if isinstance(domain, TimeDomain):
+        fill = _bound(name, TimeDomain, fill)
+    elif not domain.accepts(fill) or (isinstance(domain, CategoryDomain) and domain.code(fill) is None):
+        raise SchemaError(f"column {name!r}: fill = {fill!r} does not fit the column")
+    if isinstance(domain, (IntDomain, FloatDomain, TimeDomain)):
+        below = domain.lower is not None and fill < domain.lower
+        if below or (domain.upper is not None and fill > domain.upper):
+            raise SchemaError(f"column {name!r}: fill lies outside the range")
+        if isinstance(domain, IntDomain):
+            fill = int(fill)
+    return fill
+
+
+UNDECLARED = ColumnSchema(UntypedDomain(True))

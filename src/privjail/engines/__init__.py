@@ -1,0 +1,1 @@
+"""Engines run checked plans. They see data; nothing they compute leaves except through release.py."""

@@ -1,0 +1,305 @@
+"""The embedded engine: Polars columns, and index arrays for the rows of filters, sorts and slices.
+
+Columns are computed once for a whole base; a selection of rows is an array of positions in its base. Counts
+of the groups of one partition are read off one contingency table, whatever group is asked for first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from privjail.ops.carried import Carried
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.ops.ranks import Ranks
+from privjail.ops.source import Source
+from privjail.ops.tally import Tally, grid_bounds, sum_grid
+from privjail.ops.window import Lag, Window
+from privjail.plan.domain import BoolDomain, CategoryDomain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit
+from privjail.plan.physical import dtype_of
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value
+
+TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
+CACHE_BYTES = 2 * 2**30
+ROW = "__row__"
+
+
+class PolarsEngine:
+    """Runs plans on data sets held as Polars frames."""
+
+    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
+        self._frames: dict[Source, pl.DataFrame] = {}
+        self._cache = Cache(cache_bytes)
+
+    def add(self, source: Source, frame: pl.DataFrame) -> None:
+        """Hold a data set's rows, already in the shape that its schema promises."""
+        self._frames[source] = frame
+
+    def evaluate(self, value: Value) -> Any:
+        """Exact whole numbers in units of the value's grid: one, or a flat list."""
+        done: dict[Value, Any] = {}
+        waiting: list[Value] = [value]
+        while waiting:
+            node = waiting[-1]
+            missing = [each for each in node.inputs() if each not in done]
+            if missing:
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            if node not in done:
+                done[node] = self._value(node, [done[each] for each in node.inputs()])
+        return done[value]
+
+    def _value(self, node: Value, inputs: list[Any]) -> Any:
+        match node:
+            case Tally():
+                table = self._tally(node.rows, node.keys, node.value)
+                return [int(x) for x in table.ravel()] if node.keys else int(table)
+            case Ranks():
+                column = self._column(node.a)
+                index = self._index(node.rows)
+                held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
+                points = np.array([c.value for c in node.candidates], dtype=held.dtype if len(held) else float)
+                below = np.searchsorted(held, points, side="left")
+                above = len(held) - np.searchsorted(held, points, side="right")
+                return node.compute(below.tolist(), above.tolist())
+        return node.compute(*inputs)
+
+    # -- rows: positions in the base, None for all of them
+
+    def _index(self, rows: Rows) -> np.ndarray[Any, Any] | None:
+        chain: list[Rows] = []
+        step = rows
+        while not step.starts_base and (step, "index") not in self._cache:
+            chain.append(step)
+            assert step.parent is not None
+            step = step.parent
+        index = None if step.starts_base else self._cache[step, "index"]
+        for step in reversed(chain):
+            index = self._select(step)
+            self._cache.put((step, "index"), index)
+        return index
+
+    def _select(self, rows: Rows) -> np.ndarray[Any, Any]:
+        """The positions that one step keeps, in its order."""
+        match rows:
+            case Filter(_, Compare("==", by, Lit() as key)) if by.domain.labels is not None:
+                groups = self._groups(rows.rows, by)
+                code = _code(by, key.value)
+                return groups[code] if code is not None else np.empty(0, dtype=np.int64)
+        assert rows.parent is not None
+        return self._step(rows, rows.parent)
+
+    def _step(self, rows: Rows, parent: Rows) -> np.ndarray[Any, Any]:
+        index = self._index(parent)
+        size = self._size(parent.base)
+        held: dict[str, Any] = {ROW: np.arange(size) if index is None else index}
+        columns = []
+        for i, expression in enumerate(rows.expressions()):
+            column = self._column(expression, size)
+            held[str(i)] = column if index is None else column.gather(index)
+            columns.append(pl.col(str(i)))
+        kept: np.ndarray[Any, Any] = rows.polars(pl.DataFrame(held), *columns)[ROW].to_numpy()
+        return kept
+
+    def _groups(self, rows: Rows, by: Expr) -> list[np.ndarray[Any, Any]]:
+        """The positions of every group of a partition, each in the order of the rows."""
+        key = (rows, by, "groups")
+        if key not in self._cache:
+            codes = self._codes(rows, by)
+            index = self._index(rows)
+            labels = by.domain.labels
+            assert labels is not None
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(len(labels) + 1))
+            positions = order if index is None else index[order]
+            groups = [positions[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+            self._cache.put(key, groups, positions.nbytes)
+        found: list[np.ndarray[Any, Any]] = self._cache[key]
+        return found
+
+    def _size(self, base: Rows) -> int:
+        if isinstance(base, Source):
+            return self._frames[base].height
+        return len(self._base_index(base))
+
+    def _base_index(self, base: Rows) -> np.ndarray[Any, Any]:
+        """For a base that is not a data set: the positions of its rows in the base before it."""
+        key = (base, "base")
+        if key not in self._cache:
+            assert base.parent is not None
+            if isinstance(base, Window):
+                index = self._index(base.parent)
+                kept = np.arange(self._size(base.parent.base)) if index is None else index
+            else:
+                kept = self._step(base, base.parent)
+            self._cache.put(key, kept)
+        found: np.ndarray[Any, Any] = self._cache[key]
+        return found
+
+    # -- columns, for all rows of their base
+
+    def _column(self, expression: Expr, size: int | None = None) -> pl.Series:
+        key = (expression, "column")
+        if key not in self._cache:
+            leaves: dict[str, pl.Series] = {}
+            built = self._build(expression, leaves)
+            base = expression.base
+            if isinstance(base, Source):
+                frame = self._frames[base].lazy()
+            else:
+                frame = pl.LazyFrame(leaves if leaves or base is not None else {ROW: np.zeros(size or 0)})
+            length = size or 0 if base is None else self._size(base)
+            column = frame.select(built.alias("x")).collect()["x"]
+            if len(column) == 1 != length:  # a constant
+                column = column.new_from_index(0, length)
+            if column.dtype != dtype_of(expression.domain):
+                raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
+            if base is None:
+                return column
+            self._cache.put(key, column, column.estimated_size())
+        found: pl.Series = self._cache[key]
+        return found
+
+    def _build(self, expression: Expr, leaves: dict[str, pl.Series]) -> Any:
+        """One Polars expression for the whole tree, down to loaded columns or columns of another base."""
+        built: dict[Expr, Any] = {}
+        waiting = [expression]
+        while waiting:
+            node = waiting[-1]
+            missing = [each for each in node.inputs if each not in built]
+            if missing:
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            if isinstance(node, (Carried, Lag)):
+                base = node.base
+                assert base is not None
+                leaves[node.inner.name] = self._column(node.inner).gather(self._base_index(base))
+            built[node] = node.polars(*(built[each] for each in node.inputs))
+        return built[expression]
+
+    def _codes(self, rows: Rows, by: Expr) -> np.ndarray[Any, Any]:
+        """The group of each row: a number from 0, and the number of labels for a missing key."""
+        key = (by, "codes")
+        if key not in self._cache:
+            labels = by.domain.labels
+            assert labels is not None
+            column = self._column(by, self._size(rows.base))
+            if isinstance(labels, range):
+                column = column - labels.start
+            codes = column.cast(pl.Int64()).fill_null(len(labels)).to_numpy()
+            if by.base is None:
+                return codes
+            self._cache.put(key, codes, codes.nbytes)
+        codes = self._cache[key]
+        index = self._index(rows)
+        return codes if index is None else codes[index]
+
+    # -- counts and sums
+
+    def _tally(self, rows: Rows, keys: tuple[Expr, ...], value: Expr | None) -> np.ndarray[Any, Any]:
+        """One whole number for each combination of labels."""
+        cache_key = (rows, keys, value, "tally")
+        if cache_key in self._cache:
+            found: np.ndarray[Any, Any] = self._cache[cache_key]
+            return found
+        shape = tuple(len(key.domain.labels or ()) for key in keys)
+        match rows:
+            case Filter(above, Compare("==", by, Lit() as key)) if (
+                by.domain.labels is not None and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
+            ):
+                code = _code(by, key.value)
+                if code is None:
+                    return np.zeros(shape, dtype=np.int64)
+                return np.asarray(self._tally(above, (by, *keys), value)[code])
+        codes = [self._codes(rows, key) for key in keys]
+        table = self._count(rows, codes, shape, value)
+        self._cache.put(cache_key, table, table.nbytes)
+        return table
+
+    def _count(self, rows: Rows, codes: list[Any], shape: tuple[int, ...], value: Expr | None) -> Any:
+        index = self._index(rows)
+        size = self._size(rows.base) if index is None else len(index)
+        flat = np.zeros(size, dtype=np.int64)
+        for code, length in zip(codes, shape, strict=True):
+            flat = flat * (length + 1) + code
+        padded = tuple(n + 1 for n in shape)
+        keep = tuple(slice(0, n) for n in shape)
+        if value is None:
+            counts = np.bincount(flat, minlength=prod(padded)) if shape else np.array(size)
+            return np.asarray(counts.reshape(padded)[keep], dtype=np.int64)
+        amounts = self._amounts(value, self._size(rows.base))
+        if index is not None:
+            amounts = amounts[index]
+        if not shape:
+            return np.asarray(amounts.sum(dtype=np.int64))
+        # Weights are floats: 15 bits at a time stay exact for up to 2**38 rows.
+        high, low = amounts >> 15, amounts & 0x7FFF
+        sums = [np.bincount(flat, weights=part, minlength=prod(padded)).astype(np.int64) for part in (high, low)]
+        return np.asarray(((sums[0] << 15) + sums[1]).reshape(padded)[keep])
+
+    def _amounts(self, value: Expr, size: int) -> np.ndarray[Any, Any]:
+        """A column on its summation grid, as whole numbers; missing values add nothing."""
+        key = (value, "amounts")
+        if key in self._cache:
+            found: np.ndarray[Any, Any] = self._cache[key]
+            return found
+        column = self._column(value, size)
+        domain = value.domain
+        if isinstance(domain, BoolDomain):
+            amounts = column.cast(pl.Int64()).fill_null(0).to_numpy()
+        else:
+            assert isinstance(domain, (IntDomain, FloatDomain))
+            grid = sum_grid(domain)
+            if grid != 1 or isinstance(domain, FloatDomain):
+                column = (column.cast(pl.Float64()) / float(grid)).round(0)
+            low, high = grid_bounds(domain)
+            amounts = column.clip(low, high).cast(pl.Int64()).fill_null(0).to_numpy()
+        if value.base is not None:
+            self._cache.put(key, amounts, amounts.nbytes)
+        return amounts
+
+
+def _code(by: Expr, label: Any) -> int | None:
+    domain = by.domain
+    if isinstance(domain, CategoryDomain):
+        return domain.code(label)
+    labels = domain.labels
+    assert labels is not None
+    return labels.index(label) if label in labels else None
+
+
+class Cache:
+    """What was computed before, up to a number of bytes; the least recently used goes first.
+
+    Keys hold plan nodes, so a node stays alive while something computed for it is kept.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.used = limit, 0
+        self._held: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
+
+    def put(self, key: tuple[Any, ...], value: Any, size: int | None = None) -> None:
+        size = value.nbytes if size is None else size
+        self._held[key] = (value, size)
+        self.used += size
+        while self.used > self.limit and len(self._held) > 1:
+            _, (_, freed) = self._held.popitem(last=False)
+            self.used -= freed
+
+    def __contains__(self, key: tuple[Any, ...]) -> bool:
+        return key in self._held
+
+    def __getitem__(self, key: tuple[Any, ...]) -> Any:
+        self._held.move_to_end(key)
+        return self._held[key][0]
+

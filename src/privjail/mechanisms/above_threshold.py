@@ -1,0 +1,55 @@
+"""Sparse vector: which is the first of many numbers that is above a public threshold?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privjail.budget.amounts import amount, float_up
+from privjail.budget.notions import Loss
+from privjail.errors import PlanError
+from privjail.mechanisms.mechanism import Mechanism, on_grid, reach
+from privjail.mechanisms.noise import Noise
+from privjail.plan.value import Value
+
+
+@dataclass(frozen=True)
+class AboveThreshold(Mechanism):
+    """The position of the first element whose noisy value is at least the noisy threshold; None if none is.
+
+    Guarantee: ε-DP whatever the number of elements.
+    Why: one threshold noise of scale 2Δ/ε covers all that were below (shift the threshold by Δ), one query
+    noise of scale 4Δ/ε the one that was above (shift it by 2Δ): ε/2 each. Fresh noise for every query; the
+    noisy value itself is never shown. Both shifts are proportional to the distance.
+    Source: Dwork & Roth 2014, algorithm 1; Lyu, Su, Li, PVLDB 2017, on the variants that are wrong.
+    """
+
+    epsilon: Fraction
+    threshold: Fraction
+
+    def __post_init__(self) -> None:
+        amount(self.epsilon)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, what="above_threshold")
+
+    def check(self, value: Value) -> None:
+        if not value.index or not value.joint.size:
+            raise PlanError("above_threshold needs at least one number")
+        reach(value.joint.linf, value)
+
+    def scales(self, value: Value) -> tuple[Any, float, float]:
+        """The grid, and the two noise scales in its steps: for the threshold and for each number."""
+        distance = reach(value.joint.linf, value)
+        grid = on_grid(value, distance, 4 * Fraction(distance) / self.epsilon)
+        return grid, float_up(2 * grid.steps / self.epsilon), float_up(4 * grid.steps / self.epsilon)
+
+    def sample(self, value: Value, exact: Any, noise: Noise) -> int | None:
+        grid, outer, inner = self.scales(value)
+        line = round(self.threshold / grid.grid) + noise.laplace(outer, 1)[0]
+        for i, x in enumerate(exact):
+            if grid.place(x) + noise.laplace(inner, 1)[0] >= line:
+                return i
+        return None

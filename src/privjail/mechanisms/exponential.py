@@ -1,0 +1,51 @@
+"""The exponential mechanism: choose one of several options by their private scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privjail.budget.amounts import amount
+from privjail.budget.notions import Loss
+from privjail.errors import PlanError
+from privjail.mechanisms.mechanism import Mechanism, reach
+from privjail.mechanisms.noise import Noise
+from privjail.plan.value import Value
+
+
+@dataclass(frozen=True)
+class Exponential(Mechanism):
+    """Chooses position i with probability proportional to exp(ε·score_i / 2Δ).
+
+    Guarantee: ε-DP, Δ being the largest distance of a score; ε²/8-zCDP.
+    Why: each weight, and their sum, changes by a factor of at most exp(ε/2); proportional to the distance.
+    The sampler is exact: propose a uniform position, accept it with probability exp(-ε(max - score)/2Δ).
+    ρ = ε²/8: the log-ratio of two outcomes moves within a range of ε (Cesar & Rogers, ALT 2021).
+    Source: McSherry & Talwar, FOCS 2007.
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        amount(self.epsilon)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, rho=self.epsilon**2 / 8, what="exponential_mechanism")
+
+    def check(self, value: Value) -> None:
+        if not value.index or not value.joint.size:
+            raise PlanError("exponential_mechanism needs at least one option")
+        reach(value.joint.linf, value)
+
+    def sample(self, value: Value, exact: Any, noise: Noise) -> int:
+        distance = Fraction(reach(value.joint.linf, value))
+        if distance == 0:  # the scores are public
+            return int(exact.index(max(exact)))
+        factor = self.epsilon * value.grid / (2 * distance)
+        best = max(exact)
+        while True:
+            i = noise.below(len(exact))
+            if noise.bernoulli_exp((best - exact[i]) * factor):
+                return i

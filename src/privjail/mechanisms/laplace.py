@@ -1,0 +1,67 @@
+"""The Laplace mechanism, on whole steps of a public grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privjail.budget.amounts import amount, float_up
+from privjail.budget.notions import Loss
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, listed, need_number_or_vector, on_grid, reach
+from privjail.mechanisms.noise import Noise
+from privjail.plan.value import Value
+
+
+@dataclass(frozen=True)
+class Laplace(Mechanism):
+    """Adds X to each element with Pr[X = x] proportional to exp(-|x| / b), x whole steps of the grid.
+
+    Guarantee: ε-DP, with b = (L1 distance in steps) / ε, rounded up to a float.
+    Why: moving the vector by d steps in all changes Σ|x| by at most d, so each probability changes by a
+    factor of at most exp(d / b) ≤ exp(ε). At t·d it is exp(t·ε): the loss is proportional.
+    Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009.
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        amount(self.epsilon)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(pure=self.epsilon, what="laplace_mechanism")
+
+    def check(self, value: Value) -> None:
+        need_number_or_vector(value)
+        reach(value.joint.l1, value)
+
+    def plan(self, value: Value) -> tuple[OnGrid, float]:
+        """The grid, and the scale of the noise in steps of it."""
+        distance = reach(value.joint.l1, value)
+        grid = on_grid(value, distance, Fraction(distance) / self.epsilon, value.joint.size)
+        return grid, float_up(grid.steps / self.epsilon)
+
+    def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
+        grid, scale = self.plan(value)
+        elements = [grid.place(x) for x in listed(exact)]
+        noised = [x + e for x, e in zip(elements, noise.laplace(scale, len(elements)), strict=True)]
+        answers = [float(x * grid.grid) for x in noised]
+        return answers if value.index else answers[0]
+
+    def pmf(self, output: int, value: int, scale: float) -> float:
+        """Pr[output] for a value, both in steps."""
+        a = math.exp(-1 / scale)
+        return (1 - a) / (1 + a) * a ** abs(output - value)
+
+    def error(self, value: Value, confidence: float) -> float:
+        """With this probability one released element is off by at most this much."""
+        grid, scale = self.plan(value)
+        if scale == 0:
+            return 0.0
+        # Pr[|X| > t] = 2 a**(t+1) / (1 + a), with a = exp(-1/b)
+        a = math.exp(-1 / scale)
+        t = max(0, math.ceil(-scale * math.log((1 - confidence) * (1 + a) / 2) - 1 - 1e-12))
+        rounding = grid.grid / 2 if grid.coarser > 1 else 0
+        return float(t * grid.grid + rounding)

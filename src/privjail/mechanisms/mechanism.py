@@ -1,0 +1,83 @@
+"""What every mechanism answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from privjail.budget.notions import Loss, Notion
+from privjail.errors import PlanError, unbounded
+from privjail.mechanisms.noise import Noise
+from privjail.plan.distance import Number
+from privjail.plan.value import Value
+
+FINEST = 2**50  # the noise scale, in grid units, beyond which the grid is made coarser
+
+
+class Mechanism:
+    """The only way out."""
+
+    def proportional(self, notion: Notion) -> bool:
+        """Whether at t times the distance (0 ≤ t ≤ 1) the loss is at most t times as large.
+
+        Then a release may be charged to a group that holds only a part of a privacy unit's rows.
+        """
+        return True
+
+    @property
+    def loss(self) -> Loss:
+        raise TypeError
+
+    def check(self, value: Value) -> None:
+        """Refuse, from public facts alone, what this mechanism cannot release."""
+        raise TypeError
+
+    def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
+        """The public answer, from the exact value in units of its grid."""
+        raise TypeError
+
+
+def reach(distance: Number | None, value: Value) -> Number:
+    """A sensitivity that must be known."""
+    if distance is None:
+        raise unbounded(str(value))
+    return distance
+
+
+@dataclass(frozen=True)
+class OnGrid:
+    """Whole numbers on a public grid, and how far they can move, in steps of that grid."""
+
+    grid: Fraction
+    coarser: int  # steps of the value's own grid in one step of this grid
+    steps: int
+
+    def place(self, exact: int) -> int:
+        """An exact value on this grid, rounded to the nearest step (half up)."""
+        return exact if self.coarser == 1 else (2 * exact + self.coarser) // (2 * self.coarser)
+
+
+def on_grid(value: Value, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:
+    """The grid to add noise on.
+
+    The value's own grid, on which it moves by whole steps: at most floor(distance / grid). Only where the
+    noise would span more than 2**50 such steps a coarser one; rounding then adds at most one step to each
+    of the elements that can move.
+    """
+    coarser = 1
+    while scale > FINEST * value.grid * coarser:
+        coarser *= 2
+    grid = value.grid * coarser
+    steps = floor(Fraction(distance) / grid)
+    return OnGrid(grid, coarser, steps if coarser == 1 else steps + moving)
+
+
+def need_number_or_vector(value: Value) -> None:
+    if value.index and not value.joint.size:
+        raise PlanError("there is nothing to release: the vector is empty")
+
+
+def listed(exact: Any) -> list[int]:
+    return exact if isinstance(exact, list) else [exact]

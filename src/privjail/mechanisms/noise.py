@@ -1,0 +1,99 @@
+"""Where randomness comes from: OpenDP's exact samplers, and the operating system. No seeds.
+
+``Noise`` is what a mechanism may draw. The jail holds the only instance; nothing a client sends reaches it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from privjail.errors import BudgetError
+
+LARGEST_SCALE = 2.0**55  # e**-256 of the mass would lie outside 64 bits
+
+
+class Noise:
+    """Exact draws: integers whose law is the stated one, not a float approximation of it."""
+
+    def laplace(self, scale: float, n: int) -> list[int]:
+        """n independent X with Pr[X = x] proportional to exp(-|x| / scale)."""
+        if scale == 0:
+            return [0] * n
+        return _drawn(_opendp_laplace(_checked(scale), n == 1), n)
+
+    def gaussian(self, scale: float, n: int) -> list[int]:
+        """n independent X with Pr[X = x] proportional to exp(-x² / 2 scale²)."""
+        if scale == 0:
+            return [0] * n
+        return _drawn(_opendp_gaussian(_checked(scale), n == 1), n)
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        """The position of the largest score plus exponential noise of this scale (permute and flip)."""
+        return int(_opendp_noisy_max(_checked(scale))(list(scores)))
+
+    def below(self, n: int) -> int:
+        """A uniform number from 0 to n - 1."""
+        return secrets.randbelow(n)
+
+    def bernoulli_exp(self, gamma: Fraction) -> bool:
+        """True with probability exp(-gamma), exactly, for gamma ≥ 0.
+
+        For gamma ≤ 1: exp(-g) = Σ (-g)^k / k!, so draw until the k-th coin of bias g/k fails; the number of
+        coins is odd with just this probability. Beyond 1: all of floor(gamma) coins of bias exp(-1) and one
+        for the rest must succeed. Source: Canonne, Kamath, Steinke, NeurIPS 2020, algorithm 1.
+        """
+        while gamma > 1:
+            if not self._bernoulli_exp_unit(1, 1):
+                return False
+            gamma -= 1
+        return self._bernoulli_exp_unit(gamma.numerator, gamma.denominator)
+
+    def _bernoulli_exp_unit(self, top: int, bottom: int) -> bool:
+        k = 1
+        while self.below(bottom * k) < top:
+            k += 1
+        return k % 2 == 1
+
+
+def _checked(scale: float) -> float:
+    if scale > LARGEST_SCALE:
+        raise BudgetError("the noise would not fit into 64 bits", do="use a larger eps")
+    return scale
+
+
+def _drawn(measurement: Any, n: int) -> list[int]:
+    return [measurement(0)] if n == 1 else list(measurement([0] * n))
+
+
+def _opendp() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+@lru_cache(maxsize=4096)
+def _opendp_laplace(scale: float, single: bool) -> Any:
+    dp = _opendp()
+    if single:
+        return dp.m.make_laplace(dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.i64), scale=scale)
+    return dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64), scale=scale)
+
+
+@lru_cache(maxsize=4096)
+def _opendp_gaussian(scale: float, single: bool) -> Any:
+    dp = _opendp()
+    if single:
+        return dp.m.make_gaussian(dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.i64), scale=scale)
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64), scale=scale)
+
+
+@lru_cache(maxsize=4096)
+def _opendp_noisy_max(scale: float) -> Any:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
+    return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)

@@ -1,0 +1,62 @@
+"""A column taken along into a new base, and a constant that fits every base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import RowsError
+from privjail.plan.domain import Domain, domain_of
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit, node
+from privjail.plan.rows import Rows
+
+
+@node
+class Carried(Expr):
+    """The value that an expression had in this row before the slice (window, …) was taken."""
+
+    kind = "carried"
+    into: Rows
+    inner: Expr
+
+    def __post_init__(self) -> None:
+        before = self.into.parent
+        if before is None or not self.into.starts_base or self.inner.base is not before.base:
+            raise RowsError("this column does not belong to the rows that the step was applied to")
+        self.fact(base=self.into, domain=self.inner.domain, inputs=())
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        return pl.col(self.inner.name)
+
+    def text(self, *inputs: str) -> str:
+        return str(self.inner)
+
+
+@node
+class Constant(Expr):
+    """The same public value in every row."""
+
+    kind = "constant"
+    lit: Lit
+
+    def __post_init__(self) -> None:
+        self.fact(base=None, domain=domain_of(self.lit.value), inputs=())
+
+    def polars(self, *inputs: Any) -> Any:
+        return constant(self.lit.value, self.domain)
+
+    def text(self, *inputs: str) -> str:
+        return repr(self.lit.value)
+
+
+def constant(value: Any, domain: Domain) -> Any:
+    """A public value as the engine holds it in a column of this domain."""
+    import polars as pl
+
+    from privjail.plan.domain import CategoryDomain
+    from privjail.plan.physical import dtype_of
+
+    held = domain.code(value) if isinstance(domain, CategoryDomain) else value
+    return pl.lit(held, dtype=dtype_of(domain))

@@ -1,0 +1,96 @@
+"""Comparisons: ==, <, > (the other three are their negations)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.ops.carried import constant
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, Numeric, TextDomain, TimeDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit, node
+
+
+@node
+class Compare(Expr):
+    """True or false in each row; null where an operand is null.
+
+    Domain: true/false, null only if an operand can be. A constant that is no category is equal to none.
+    """
+
+    kind = "compare"
+    op: str  # "==", "<" or ">"
+    a: Expr
+    b: Expr | Lit
+
+    def __post_init__(self) -> None:
+        if self.op not in ("==", "<", ">"):
+            raise PlanError(f"no comparison {self.op!r}")
+        if isinstance(self.b, Lit):
+            check_constant(self.a.domain, self.b.value, self.op)
+            self.derive(self.a, domain=BoolDomain(self.a.domain.nullable))
+        else:
+            check_columns(self.a.domain, self.b.domain, self.op)
+            self.derive(self.a, self.b, domain=BoolDomain(self.a.domain.nullable or self.b.domain.nullable))
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        left = inputs[0]
+        domain = self.a.domain
+        if not isinstance(self.b, Lit):
+            right = inputs[1]
+            if isinstance(domain, CategoryDomain) and isinstance(self.b.domain, CategoryDomain):
+                right = recoded(right, self.b.domain, domain)
+        elif isinstance(domain, CategoryDomain):
+            code = domain.code(self.b.value)
+            right = pl.lit(-1 if code is None else code, dtype=pl.Int32())
+        elif isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
+            right = pl.lit(self.b.value)
+        else:
+            right = constant(self.b.value, domain)
+        return {"==": left.__eq__, "<": left.__lt__, ">": left.__gt__}[self.op](right)
+
+    def text(self, *inputs: str) -> str:
+        right = repr(self.b.value) if isinstance(self.b, Lit) else inputs[1]
+        return f"({inputs[0]} {self.op} {right})"
+
+
+def check_constant(domain: Domain, value: Any, op: str) -> None:
+    if value is None or not domain.accepts(value):
+        raise PlanError(
+            f"a {domain.dtype} column cannot be compared with {value!r}",
+            do="use .isna() to look for missing values" if value is None else None,
+        )
+    if isinstance(value, float) and value != value:
+        raise PlanError("nothing compares with NaN", do="use .isna() to look for missing values")
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        raise PlanError("the constant does not fit into 64 bits")
+    if op != "==" and isinstance(domain, CategoryDomain):
+        if not domain.ordered:
+            raise PlanError("categories without an order can only be tested for equality")
+        if domain.code(value) is None:
+            raise PlanError(f"{value!r} is not a category of the column")
+
+
+def check_columns(left: Domain, right: Domain, op: str) -> None:
+    same = type(left) is type(right)
+    numbers = all(isinstance(d, Numeric) and not isinstance(d, TimeDomain) for d in (left, right))
+    if not same and not numbers:
+        raise PlanError(f"a {left.dtype} column cannot be compared with a {right.dtype} column")
+    if op != "==" and isinstance(left, (CategoryDomain, TextDomain, BoolDomain)):
+        if isinstance(left, CategoryDomain) and left.ordered and left == right:
+            return
+        raise PlanError(f"two {left.dtype} columns can only be tested for equality")
+
+
+def recoded(column: Any, old: CategoryDomain, new: CategoryDomain) -> Any:
+    """Positions in one list of categories, as positions in another; -1 for labels that it lacks."""
+    if old.categories == new.categories:
+        return column
+    import polars as pl
+
+    codes = [new.code(label) for label in old.categories]
+    return column.replace_strict(
+        list(range(len(codes))), [-1 if c is None else c for c in codes], default=None, return_dtype=pl.Int32()
+    )

@@ -1,0 +1,113 @@
+"""Functions of one number: abs, round, floor, ceil, sqrt, exp, log."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.plan.domain import Domain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+from privjail.plan.physical import finite
+
+_SLACK = 1 + 2.0**-40  # libraries may disagree in the last bits of exp and log: bounds are widened by this
+
+
+@node
+class Function(Expr):
+    """One function, applied to each value. Outside its range of definition the result is null.
+
+    Domain: all but abs are monotone, so the bounds are the images of the bounds, rounded outward.
+    """
+
+    kind = "function"
+    f: str
+    a: Expr
+    digits: int  # round only: decimals to keep
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.a.domain, (IntDomain, FloatDomain)):
+            raise PlanError(f"{self.f} needs numbers, not {self.a.domain.dtype}")
+        if self.f not in ("abs", "round", "floor", "ceil", "sqrt", "exp", "log"):
+            raise PlanError(f"no function {self.f!r}")
+        if not 0 <= self.digits <= 15:
+            raise PlanError("round keeps 0 to 15 decimals")
+        self.derive(self.a, domain=_result(self.f, self.a.domain, self.digits))
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        column = inputs[0]
+        if isinstance(self.domain, IntDomain):
+            if self.f != "abs":
+                return column
+            # -2**63 has no positive counterpart in 64 bits.
+            return pl.when(column > -(2**63)).then(column.abs())
+        column = column.cast(pl.Float64())
+        match self.f:
+            case "abs":
+                return column.abs()
+            case "round":
+                return finite(column.round(self.digits))
+            case "floor":
+                return column.floor()
+            case "ceil":
+                return column.ceil()
+            case "sqrt":
+                return finite(column.sqrt())
+            case "exp":
+                return finite(column.exp())
+        return finite(pl.when(column > 0).then(column.log()))
+
+    def text(self, *inputs: str) -> str:
+        return f"{inputs[0]}.round({self.digits})" if self.f == "round" else f"{self.f}({inputs[0]})"
+
+
+def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
+    low, high = domain.lower, domain.upper
+    if f == "abs":
+        both = None if low is None or high is None else max(abs(low), abs(high))
+        near = 0 if low is None or high is None or low <= 0 <= high else min(abs(low), abs(high))
+        nullable = domain.nullable or (isinstance(domain, IntDomain) and (low is None or low <= -(2**63)))
+        if isinstance(domain, IntDomain) and both is not None and both >= 2**63:
+            both = None
+        return type(domain)(nullable, type(low)(near) if low is not None else near, both)
+    if isinstance(domain, IntDomain) and f in ("round", "floor", "ceil"):
+        return domain
+    step = 0.5 * 10.0**-digits * _SLACK
+    match f:
+        case "round":
+            return FloatDomain(domain.nullable, _lower(low, lambda x: x - step), _upper(high, lambda x: x + step))
+        case "floor":
+            return FloatDomain(domain.nullable, _map(low, math.floor), _map(high, math.floor))
+        case "ceil":
+            return FloatDomain(domain.nullable, _map(low, math.ceil), _map(high, math.ceil))
+        case "sqrt":
+            nullable = domain.nullable or low is None or low < 0
+            top = None if high is None else math.sqrt(max(high, 0))
+            return FloatDomain(nullable, 0.0 if low is None or low < 0 else math.sqrt(low), top)
+        case "exp":
+            overflow = high is None or high > 709.0
+            top = None if overflow else math.exp(high) * _SLACK
+            bottom = 0.0 if low is None or low > 709.0 else max(0.0, math.exp(low) / _SLACK)
+            return FloatDomain(domain.nullable or overflow, bottom, top)
+    nullable = domain.nullable or low is None or low <= 0
+    least = None if low is None or low <= 0 else _widen(math.log(low), -1)
+    return FloatDomain(nullable, least, None if high is None or high <= 0 else _widen(math.log(high), 1))
+
+
+def _map(bound: Any, f: Any) -> float | None:
+    return None if bound is None else float(f(bound))
+
+
+def _lower(bound: Any, f: Any) -> float | None:
+    return None if bound is None else math.nextafter(f(bound), -math.inf)
+
+
+def _upper(bound: Any, f: Any) -> float | None:
+    return None if bound is None else math.nextafter(f(bound), math.inf)
+
+
+def _widen(x: float, sign: int) -> float:
+    return x + sign * (abs(x) * 2.0**-40 + 2.0**-60)

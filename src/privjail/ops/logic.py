@@ -1,0 +1,65 @@
+"""Three-valued logic on true/false columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.plan.domain import BoolDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+
+
+def _need_bool(*operands: Expr) -> None:
+    for each in operands:
+        if not isinstance(each.domain, BoolDomain):
+            raise PlanError(
+                f"&, |, ^ and ~ need true/false columns, not {each.domain.dtype}",
+                do='put each comparison in parentheses: (df["a"] > 1) & (df["b"] < 2)',
+            )
+
+
+@node
+class Logic(Expr):
+    """a & b, a | b, a ^ b. Null means unknown: true | null is true, false & null is false."""
+
+    kind = "logic"
+    op: str
+    a: Expr
+    b: Expr
+
+    def __post_init__(self) -> None:
+        _need_bool(self.a, self.b)
+        if self.op not in ("&", "|", "^"):
+            raise PlanError(f"no logical operation {self.op!r}")
+        self.derive(self.a, self.b, domain=BoolDomain(self.a.domain.nullable or self.b.domain.nullable))
+
+    def polars(self, *inputs: Any) -> Any:
+        a, b = inputs
+        return {"&": a.__and__, "|": a.__or__, "^": a.__xor__}[self.op](b)
+
+    def text(self, *inputs: str) -> str:
+        return f"({inputs[0]} {self.op} {inputs[1]})"
+
+
+@node
+class Not(Expr):
+    """~a: null stays null."""
+
+    kind = "not"
+    a: Expr
+
+    def __post_init__(self) -> None:
+        _need_bool(self.a)
+        self.derive(self.a, domain=self.a.domain)
+
+    def polars(self, *inputs: Any) -> Any:
+        return inputs[0].not_()
+
+    def text(self, *inputs: str) -> str:
+        return f"~{inputs[0]}"
+
+
+def negation(a: Expr) -> Expr:
+    """~~a is a, so that a filter and its complement fall into one partition."""
+    return a.a if isinstance(a, Not) else Not(a)

@@ -1,0 +1,54 @@
+""".dt: parts of a date and time, as whole numbers in a known range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.plan.domain import IntDomain, TimeDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import moment, node
+
+PARTS = {
+    "year": None,
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+    "dayofweek": (0, 6),
+    "dayofyear": (1, 366),
+}
+
+
+@node
+class Part(Expr):
+    """One part of each moment; Monday is day 0 of the week."""
+
+    kind = "part"
+    part: str
+    a: Expr
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise PlanError(f".dt.{self.part} is not known", do=f"use one of {', '.join(PARTS)}")
+        domain = self.a.domain
+        if not isinstance(domain, TimeDomain):
+            raise PlanError(f".dt needs dates, not {domain.dtype}", do='declare the column as "datetime" in the schema')
+        bounds = PARTS[self.part]
+        if bounds is None:
+            bounds = tuple(None if b is None else moment(b).year for b in domain.range)
+        self.derive(self.a, domain=IntDomain(domain.nullable, *bounds))
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        column = inputs[0].dt
+        if self.part == "dayofweek":
+            return column.weekday().cast(pl.Int64()) - 1
+        parts = {"dayofyear": "ordinal_day"}
+        return getattr(column, parts.get(self.part, self.part))().cast(pl.Int64())
+
+    def text(self, *inputs: str) -> str:
+        return f"{inputs[0]}.dt.{self.part}"

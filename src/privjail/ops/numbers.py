@@ -1,0 +1,288 @@
+"""Arithmetic on private numbers and vectors: what keeps a known distance."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.plan.distance import Distance
+from privjail.plan.node import node
+from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
+
+
+def _same_shape(*values: Value) -> None:
+    if len({v.index for v in values}) != 1:
+        raise PlanError("private vectors are combined only if they have the same index")
+
+
+@node
+class Add(Value):
+    """a + b. Distance: the sum, element by element (not the sum of the maxima: cells are shared)."""
+
+    kind = "add"
+    a: Value
+    b: Value
+
+    def __post_init__(self) -> None:
+        _same_shape(self.a, self.b)
+        self.inherit((self.a, self.b), joint=_added(self.a.joint, self.b.joint))
+        self.fact(monotone=False)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a, self.b)
+
+    def compute(self, *inputs: Any) -> Any:
+        left, right = (_on(v, each.grid, self.grid) for v, each in zip(inputs, (self.a, self.b), strict=True))
+        if isinstance(left, list):
+            return [x + y for x, y in zip(left, right, strict=True)]
+        return left + right
+
+    def text(self) -> str:
+        return f"({self.a} + {self.b})"
+
+
+@node
+class Scale(Value):
+    """a·c for a public c. Distance: |c| times as far."""
+
+    kind = "scale"
+    a: Value
+    c: Fraction
+
+    def __post_init__(self) -> None:
+        if max(abs(self.c.numerator), self.c.denominator).bit_length() > 2100:
+            raise PlanError("the factor is too large or too fine")
+        size = abs(self.c)
+        self.inherit((self.a,), joint=_scaled(self.a.joint, size), grid=self.a.grid * size if size else Fraction(1))
+        self.fact(monotone=self.a.monotone)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        sign = (self.c > 0) - (self.c < 0)
+        return [x * sign for x in inputs[0]] if isinstance(inputs[0], list) else inputs[0] * sign
+
+    def text(self) -> str:
+        return f"({self.a} * {float(self.c):g})"
+
+
+@node
+class Offset(Value):
+    """a + c for a public number c. Distance: kept."""
+
+    kind = "offset"
+    a: Value
+    c: Fraction
+
+    def __post_init__(self) -> None:
+        if max(abs(self.c.numerator), self.c.denominator).bit_length() > 2100:
+            raise PlanError("the number is too large or too fine")
+        grid = common_grid([self.a.grid, self.c]) if self.c else self.a.grid
+        self.inherit((self.a,), joint=self.a.joint, grid=grid)
+        self.fact(monotone=self.a.monotone)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        moved = _on(inputs[0], self.a.grid, self.grid)
+        step = int(self.c / self.grid)
+        return [x + step for x in moved] if isinstance(moved, list) else moved + step
+
+    def text(self) -> str:
+        return f"({self.a} + {float(self.c):g})"
+
+
+@node
+class Absolute(Value):
+    """|a|. Distance: kept (||x| - |y|| ≤ |x - y|)."""
+
+    kind = "absolute"
+    a: Value
+
+    def __post_init__(self) -> None:
+        self.inherit((self.a,), joint=self.a.joint)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        return [abs(x) for x in inputs[0]] if isinstance(inputs[0], list) else abs(inputs[0])
+
+    def text(self) -> str:
+        return f"abs({self.a})"
+
+
+@node
+class Element(Value):
+    """One element of a vector."""
+
+    kind = "element"
+    a: Value
+    i: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.i < self.a.joint.size:
+            raise PlanError("no such element")
+        alone = self.a.joint.at(self.i)
+        self.inherit((self.a,), joint=Listed((alone,)))
+        self.fact(index=(), monotone=self.a.monotone)
+        if not self.a.capped:
+            self.fact(cells=tuple(alone.cells()))
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        return inputs[0][self.i]
+
+    def text(self) -> str:
+        return f"{self.a}[{self.i}]"
+
+
+@node
+class Stack(Value):
+    """Several private numbers as one vector with public labels."""
+
+    kind = "stack"
+    elements: tuple[Value, ...]
+    labels: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.elements or len(self.labels) != len(self.elements):
+            raise PlanError("a vector needs at least one element, and a label for each")
+        if any(v.index for v in self.elements):
+            raise PlanError("a vector is made of private numbers, not of vectors")
+        self.inherit(self.elements, joint=Listed(tuple(v.joint.at(0) for v in self.elements)))
+        self.fact(index=(self.labels,))
+
+    def inputs(self) -> tuple[Value, ...]:
+        return self.elements
+
+    def compute(self, *inputs: Any) -> Any:
+        return [_on(v, each.grid, self.grid) for v, each in zip(inputs, self.elements, strict=True)]
+
+    def text(self) -> str:
+        return f"[{', '.join(map(str, self.elements))}]"
+
+
+@node
+class Beside(Value):
+    """Several vectors with the same index as the columns of one table. Distance: of all elements together."""
+
+    kind = "beside"
+    vectors: tuple[Value, ...]
+    labels: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.vectors or len(self.labels) != len(self.vectors):
+            raise PlanError("a table needs at least one column, and a label for each")
+        _same_shape(*self.vectors)
+        rows = range(self.vectors[0].joint.size)
+        joint = Listed(tuple(v.joint.at(i) for i in rows for v in self.vectors))
+        self.inherit(self.vectors, joint=joint)
+        self.fact(index=(*self.vectors[0].index, self.labels))
+
+    def inputs(self) -> tuple[Value, ...]:
+        return self.vectors
+
+    def compute(self, *inputs: Any) -> Any:
+        columns = [_on(v, each.grid, self.grid) for v, each in zip(inputs, self.vectors, strict=True)]
+        return [x for row in zip(*columns, strict=True) for x in row]
+
+    def text(self) -> str:
+        return f"[{', '.join(map(str, self.vectors))}]"
+
+
+@node
+class Total(Value):
+    """The sum of a vector's elements. Distance: that of all elements together."""
+
+    kind = "total"
+    a: Value
+
+    def __post_init__(self) -> None:
+        self.inherit((self.a,), joint=Listed((self.a.joint.sum(),)))
+        self.fact(index=(), monotone=self.a.monotone)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        return sum(inputs[0])
+
+    def text(self) -> str:
+        return f"{self.a}.sum()"
+
+
+@node
+class Extreme(Value):
+    """The largest or smallest element. Distance: the largest of the elements' distances."""
+
+    kind = "extreme"
+    which: str
+    a: Value
+
+    def __post_init__(self) -> None:
+        if self.which not in ("max", "min") or not self.a.index or not self.a.joint.size:
+            raise PlanError(f"no {self.which} of this")
+        self.inherit((self.a,), joint=Listed((self.a.joint.peak(),)))
+        self.fact(index=(), monotone=self.a.monotone)
+
+    def inputs(self) -> tuple[Value, ...]:
+        return (self.a,)
+
+    def compute(self, *inputs: Any) -> Any:
+        return (max if self.which == "max" else min)(inputs[0])
+
+    def text(self) -> str:
+        return f"{self.a}.{self.which}()"
+
+
+@node
+class Known(Value):
+    """A public number among private ones. Distance: none."""
+
+    kind = "known"
+    c: Fraction
+
+    def __post_init__(self) -> None:
+        grid = abs(self.c) or Fraction(1)
+        self.fact(index=(), joint=Listed((Distance(),)), grid=grid, cells=(), capped=False, monotone=True)
+
+    def compute(self, *inputs: Any) -> Any:
+        return (self.c > 0) - (self.c < 0)
+
+    def text(self) -> str:
+        return f"{float(self.c):g}"
+
+
+def _on(amount: Any, grid: Fraction, finer: Fraction) -> Any:
+    """Whole numbers in units of one grid, in units of a finer one."""
+    step = int(grid / finer)
+    if step == 1:
+        return amount
+    return [x * step for x in amount] if isinstance(amount, list) else amount * step
+
+
+def _scaled(joint: Joint, size: Fraction) -> Joint:
+    match joint:
+        case Shared(n, whole, element):
+            return Shared(n, whole * size, lambda i: element(i) * size)
+        case Together(n, each):
+            return Together(n, each * size)
+    return Listed(tuple(joint.at(i) * size for i in range(joint.size)))
+
+
+def _added(a: Joint, b: Joint) -> Joint:
+    if isinstance(a, Shared) and isinstance(b, Shared) and _same_terms(a.whole, b.whole):
+        return Shared(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i))
+    if isinstance(a, Together) and isinstance(b, Together):
+        return Together(a.size, a.each + b.each)
+    return Listed(tuple(a.at(i) + b.at(i) for i in range(a.size)))
+
+
+def _same_terms(a: Distance, b: Distance) -> bool:
+    return a.terms.keys() == b.terms.keys() and not a.peaks and not b.peaks

@@ -1,0 +1,42 @@
+"""sort_values, stable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError, RowsError
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+from privjail.plan.rows import Rows
+
+
+@node
+class Sort(Rows):
+    """Rows in the order of some columns; ties keep their order, nulls come last.
+
+    Distance: kept. The order of two rows depends on these two rows only, so an inserted row finds its
+    place among the others and moves none of them. (An unstable sort could permute every tie.)
+    """
+
+    kind = "sort"
+    rows: Rows
+    by: tuple[Expr, ...]
+    descending: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.by or len(self.by) != len(self.descending):
+            raise PlanError("sort_values needs at least one column, and one direction for each")
+        if any(each.base is not None and each.base is not self.rows.base for each in self.by):
+            raise RowsError("the sort key does not belong to the rows of this table")
+        self.derive(self.rows)
+
+    def expressions(self) -> tuple[Any, ...]:
+        return self.by
+
+    def polars(self, frame: Any, *columns: Any) -> Any:
+        return frame.sort(
+            list(columns), descending=[bool(d) for d in self.descending], nulls_last=True, maintain_order=True
+        )
+
+    def text(self) -> str:
+        return f"sort_values({', '.join(map(str, self.by))})"

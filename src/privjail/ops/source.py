@@ -1,0 +1,99 @@
+"""A data set, opened by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.plan.cells import Cell
+from privjail.plan.domain import Domain
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+from privjail.plan.rows import Rows
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one person can add or take away: a row, or all rows with the same value of one column."""
+
+    column: str | None = None
+    most_rows: int | None = 1  # None: no bound until groupby(column).head(k)
+
+    def __str__(self) -> str:
+        if self.column is None:
+            return "a row"
+        bound = "any number of" if self.most_rows is None else f"at most {self.most_rows}"
+        return f"all rows of one {self.column!r} ({bound})"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The public facts of a data set. ``identity`` is what the ledger knows it by."""
+
+    identity: str
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.columns]
+        if len(set(names)) != len(names):
+            raise PlanError(f"data set {self.name!r} has two columns of the same name")
+        if self.unit.column is not None and self.unit.column not in names:
+            raise PlanError(f"the unit's column {self.unit.column!r} is not in data set {self.name!r}")
+
+
+@node
+class Source(Rows):
+    """All rows of a data set, in the order of the file.
+
+    Distance: one privacy unit adds or removes one row, or up to ``most_rows`` rows of one user.
+    """
+
+    kind = "source"
+    starts_base = True
+    dataset: Dataset
+
+    def __post_init__(self) -> None:
+        unit = self.dataset.unit
+        self.fact(
+            source=self,
+            base=self,
+            parent=None,
+            cells=(Cell(None, self.dataset.identity, self.dataset.name),),
+            factor=unit.most_rows,
+            edits=unit.most_rows,
+            cap=None,
+            most=None,
+        )
+
+    def text(self) -> str:
+        return self.dataset.name
+
+    def polars(self, frame: Any, *columns: Any) -> Any:
+        return frame
+
+
+@node
+class Column(Expr):
+    """A column as it was loaded."""
+
+    kind = "column"
+    source: Source
+    column: str
+
+    def __post_init__(self) -> None:
+        for name, domain in self.source.dataset.columns:
+            if name == self.column:
+                self.fact(base=self.source, domain=domain, inputs=())
+                return
+        raise PlanError(f"data set {self.source.dataset.name!r} has no column {self.column!r}")
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        return pl.col(self.column)
+
+    def text(self, *inputs: str) -> str:
+        return self.column

@@ -1,0 +1,122 @@
+"""Counts and sums, over all rows or one for each combination of public keys."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor, frexp, prod
+from typing import Any
+
+from privjail.errors import PlanError, RowsError, unbounded
+from privjail.ops.filter import label_lit
+from privjail.plan.cells import Cell, Partition
+from privjail.plan.distance import Distance, Number
+from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+from privjail.plan.rows import Rows
+from privjail.plan.value import Joint, Listed, Shared, Value
+
+MOST_ELEMENTS = 10_000_000
+SUM_BITS = 30
+
+
+@node
+class Tally(Value):
+    """How many rows there are (no value), or the sum of a column, in each group of the given keys.
+
+    Distance: one edit of the rows moves one group, by 1 or by at most max(|lower|, |upper|); so the whole
+    vector moves by d times that, in every norm. Rows whose key is missing are in no group.
+    Sums are exact: each value is rounded to a public grid of 2**-g and added as a whole number of at most
+    30 bits, so that neither the order of rows nor an overflow (below 2**32 rows) nor an engine's float
+    addition can change the result.
+    """
+
+    kind = "tally"
+    rows: Rows
+    keys: tuple[Expr, ...]
+    value: Expr | None
+
+    def __post_init__(self) -> None:
+        for each in (*self.keys, *(() if self.value is None else (self.value,))):
+            if each.base is not None and each.base is not self.rows.base:
+                raise RowsError("the column does not belong to the rows of this table")
+        axes = tuple(self._axis(key) for key in self.keys)
+        size = prod(map(len, axes))
+        if size > MOST_ELEMENTS:
+            raise PlanError(f"{size} groups are too many (at most {MOST_ELEMENTS})")
+        reach, grid, monotone = self._reach()
+        whole = self.rows.distance * reach
+        joint: Joint = Listed((whole,)) if not axes else Shared(size, whole, self._element)
+        one_edit = self.rows.edits is not None and self.rows.edits <= 1
+        self.fact(
+            index=axes,
+            joint=joint,
+            grid=grid,
+            cells=self.rows.cells,
+            capped=self.rows.cap is not None,
+            monotone=one_edit and monotone,
+        )
+
+    def _axis(self, key: Expr) -> tuple[Any, ...]:
+        labels = key.domain.labels
+        if labels is None:
+            raise PlanError(
+                f"{key} has no finite list of values, and which values occur is itself private",
+                plan=str(self.rows),
+                do="use a category column (schema or astype with categories), a bounded integer column, or cut()",
+            )
+        return tuple(labels)
+
+    def _reach(self) -> tuple[Number, Fraction, bool]:
+        """How far one row can move a group's value, the grid of the value, and whether it only grows."""
+        if self.value is None:
+            return 1, Fraction(1), True
+        domain = self.value.domain
+        if isinstance(domain, BoolDomain):
+            return 1, Fraction(1), True
+        if not isinstance(domain, (IntDomain, FloatDomain)):
+            raise PlanError(f"a sum needs numbers, not {domain.dtype}", plan=f"{self.rows} | sum({self.value})")
+        reach = domain.magnitude
+        if reach is None:
+            raise unbounded(f"{self.rows} | sum({self.value})")
+        return reach, sum_grid(domain), domain.lower >= 0 or domain.upper <= 0
+
+    def _element(self, i: int) -> Distance:
+        reach = self._reach()[0]
+        if self.rows.cap is not None or self.rows.factor is None:
+            return self.rows.distance * reach
+        keys: list[Any] = []
+        for labels in reversed(self.index):
+            keys.append(label_lit(labels[i % len(labels)]))
+            i //= len(labels)
+        cells = self.rows.cells
+        for by, key in zip(self.keys, reversed(keys), strict=True):
+            partition = Partition(self.rows.base, by)
+            cells = tuple(Cell(cell, partition, key) for cell in cells)
+        return Distance(0, dict.fromkeys(cells, self.rows.factor * reach))
+
+    def text(self) -> str:
+        what = "count" if self.value is None else f"sum({self.value})"
+        by = f" | groupby({', '.join(map(str, self.keys))})" if self.keys else ""
+        return f"{self.rows}{by} | {what}"
+
+
+def sum_grid(domain: IntDomain | FloatDomain) -> Fraction:
+    """The grid on which a bounded column is added: at most 30 bits for the largest value.
+
+    Whole numbers stay whole, unless they need more than 30 bits.
+    """
+    magnitude = domain.magnitude
+    assert magnitude is not None
+    if isinstance(domain, IntDomain) and magnitude < 2**SUM_BITS or magnitude == 0:
+        return Fraction(1)
+    exponent = frexp(float(magnitude))[1]  # magnitude ≤ 2**exponent
+    if magnitude > Fraction(2) ** exponent:
+        exponent += 1
+    return Fraction(2) ** (max(exponent, -990) - SUM_BITS)
+
+
+def grid_bounds(domain: IntDomain | FloatDomain) -> tuple[int, int]:
+    """The grid points that a value may be rounded to: never beyond the domain's bounds."""
+    grid = sum_grid(domain)
+    return -floor(-Fraction(domain.lower) / grid), floor(Fraction(domain.upper) / grid)

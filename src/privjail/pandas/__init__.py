@@ -1,0 +1,31 @@
+"""pandas for private data: ``from privjail import pandas as pd``."""
+
+from __future__ import annotations
+
+from privjail.pandas.frame import PrivDataFrame
+from privjail.pandas.functions import crosstab, cut, isna, merge, notna
+from privjail.pandas.groups import PrivDataFrameGroupBy
+from privjail.pandas.io import from_frame, read_csv, read_parquet
+from privjail.pandas.refusals import refuse_function
+from privjail.pandas.series import PrivSeries
+from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
+
+__all__ = [
+    "PrivDataFrame",
+    "PrivDataFrameGroupBy",
+    "PrivSeries",
+    "SensitiveDataFrame",
+    "SensitiveSeries",
+    "crosstab",
+    "cut",
+    "from_frame",
+    "isna",
+    "merge",
+    "notna",
+    "read_csv",
+    "read_parquet",
+]
+
+
+def __getattr__(name: str) -> object:
+    return refuse_function(name)

@@ -1,0 +1,110 @@
+"""s.str, s.dt and s.cat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privjail.errors import PlanError
+from privjail.ops.moment import PARTS, Part
+from privjail.ops.recode import Recode
+from privjail.ops.text import FUNCTIONS, Text
+from privjail.pandas.refusals import RefusedAttribute
+from privjail.pandas.rowwise import literal
+from privjail.plan.domain import CategoryDomain
+from privjail.plan.node import Lit
+
+if TYPE_CHECKING:
+    from privjail.pandas.series import PrivSeries
+
+
+class Strings:
+    """Text functions, on free text or on the labels of categories."""
+
+    def __init__(self, series: PrivSeries) -> None:
+        self._series = series
+
+    def _apply(self, f: str, *arguments: Any) -> PrivSeries:
+        series = self._series
+        if not isinstance(series.domain, CategoryDomain):
+            return series._new(Text(f, series._expr, tuple(literal(a) for a in arguments)))
+        labels = series.domain.categories
+        if not all(isinstance(label, str) for label in labels):
+            raise PlanError(".str needs text, but the categories are numbers")
+        done = [FUNCTIONS[f][1](label, *arguments) for label in labels]
+        pairs = tuple((Lit.of(a), Lit.of(b)) for a, b in zip(labels, done, strict=True))
+        return series._new(Recode(series._expr, pairs, 0))
+
+    def lower(self) -> PrivSeries:
+        return self._apply("lower")
+
+    def upper(self) -> PrivSeries:
+        return self._apply("upper")
+
+    def strip(self) -> PrivSeries:
+        return self._apply("strip")
+
+    def len(self) -> PrivSeries:
+        return self._apply("len")
+
+    def startswith(self, prefix: str) -> PrivSeries:
+        return self._apply("startswith", prefix)
+
+    def endswith(self, suffix: str) -> PrivSeries:
+        return self._apply("endswith", suffix)
+
+    def contains(self, part: str, *, regex: bool = False) -> PrivSeries:
+        if regex:
+            raise PlanError("str.contains takes plain text only", do="leave out regex=True")
+        return self._apply("contains", part)
+
+    def slice(self, start: int | None = None, stop: int | None = None) -> PrivSeries:
+        return self._apply("slice", start, stop)
+
+    def __getitem__(self, key: Any) -> PrivSeries:
+        if isinstance(key, slice) and key.step in (None, 1):
+            return self.slice(key.start, key.stop)
+        if type(key) is int and key >= 0:
+            return self.slice(key, key + 1)
+        raise PlanError(".str[…] takes a position or a slice")
+
+    def __getattr__(self, name: str) -> Any:
+        raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
+
+
+class DateTimes:
+    """Parts of dates."""
+
+    def __init__(self, series: PrivSeries) -> None:
+        self._series = series
+
+    def __getattr__(self, name: str) -> Any:
+        name = {"weekday": "dayofweek", "day_of_week": "dayofweek", "day_of_year": "dayofyear"}.get(name, name)
+        if name not in PARTS:
+            raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
+        return self._series._new(Part(name, self._series._expr))
+
+    def __dir__(self) -> list[str]:
+        return list(PARTS)
+
+
+class Categories:
+    """The public list of categories."""
+
+    def __init__(self, series: PrivSeries) -> None:
+        self._series = series
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        domain = self._series.domain
+        if not isinstance(domain, CategoryDomain):
+            raise PlanError(f"a {domain.dtype} column has no categories")
+        return domain.categories
+
+    @property
+    def ordered(self) -> bool:
+        return bool(self.categories) and bool(getattr(self._series.domain, "ordered", False))
+
+    def __getattr__(self, name: str) -> Any:
+        raise RefusedAttribute(
+            f".cat.{name} is not offered", do="use .map(dict) or .astype(pandas.CategoricalDtype([…]))"
+        )

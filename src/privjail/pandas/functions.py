@@ -1,0 +1,55 @@
+"""pd.cut, pd.crosstab and their like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.ops.cut import Cut
+from privjail.ops.tally import Tally
+from privjail.pandas.frame import PrivDataFrame
+from privjail.pandas.rowwise import literal, numeric, same_rows
+from privjail.pandas.series import PrivSeries
+from privjail.pandas.vectors import SensitiveDataFrame
+
+
+def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lowest: bool = False) -> PrivSeries:
+    """Numbers into intervals between public edges."""
+    if not isinstance(x, PrivSeries):
+        raise PlanError(f"cut needs a private column, not {type(x).__name__}")
+    if isinstance(bins, int):
+        raise PlanError(
+            "cut with a number of bins would take the range from the data", do="give the edges: bins=[0, 10, 20]"
+        )
+    edges = tuple(literal(float(b) if isinstance(b, float) else b) for b in bins)
+    if any(not isinstance(e.value, (int, float)) for e in edges):
+        raise PlanError("the edges of cut must be numbers")
+    if labels is False:
+        labels = list(range(len(edges) - 1))
+    lits = None if labels is None else tuple(literal(label) for label in labels)
+    return x._new(Cut(numeric(x._expr), edges, lits, int(right), int(include_lowest)))
+
+
+def crosstab(index: Any, columns: Any) -> SensitiveDataFrame:
+    """How often each pair of values occurs."""
+    if not isinstance(index, PrivSeries) or not isinstance(columns, PrivSeries):
+        raise PlanError("crosstab needs two private columns of one table")
+    rows, keys = same_rows((index._rows, index._expr), (columns._rows, columns._expr))
+    return SensitiveDataFrame(Tally(rows, tuple(keys), None), None, (index.name, columns.name))
+
+
+def merge(left: Any, right: Any, *, on: Any, how: str = "left") -> PrivDataFrame:
+    """Join a private table with a public one."""
+    if not isinstance(left, PrivDataFrame):
+        raise PlanError("merge needs a private table on the left")
+    return left.merge(right, on=on, how=how)
+
+
+def isna(x: Any) -> Any:
+    """Where values are missing."""
+    return x.isna()
+
+
+def notna(x: Any) -> Any:
+    """Where values are there."""
+    return x.notna()

@@ -1,0 +1,219 @@
+"""Groups of a private table: one for every possible key, whether it occurs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from privjail import session
+from privjail.budget.amounts import amount
+from privjail.errors import PlanError, RowsError
+from privjail.mechanisms.laplace import Laplace
+from privjail.ops.carried import Constant
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter, label_lit
+from privjail.ops.group_head import GroupHead
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import negation
+from privjail.ops.numbers import Beside
+from privjail.ops.tally import Tally
+from privjail.pandas.refusals import refuse
+from privjail.pandas.rowwise import numeric
+from privjail.pandas.slicing import carried
+from privjail.pandas.statistics import Centred
+from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, index_of, public_label
+from privjail.plan.domain import CategoryDomain, Interval
+from privjail.plan.expr import Expr
+from privjail.release import Ask
+
+if TYPE_CHECKING:
+    from privjail.pandas.frame import PrivDataFrame
+
+
+class PrivDataFrameGroupBy:
+    """The groups of a table by one or more columns."""
+
+    def __init__(self, frame: PrivDataFrame, keys: list[Any], columns: Any = None) -> None:
+        from privjail.pandas.series import PrivSeries
+
+        if not keys:
+            raise PlanError("groupby needs at least one column")
+        self._frame, self._columns = frame, columns
+        self._names: list[Any] = []
+        self._keys: list[Expr] = []
+        self._given = keys
+        for key in keys:
+            if isinstance(key, PrivSeries):
+                if key._rows is not frame._rows:
+                    raise RowsError("the group key does not belong to the rows of this table")
+                self._names.append(key.name)
+                self._keys.append(key._expr)
+            else:
+                self._names.append(key)
+                self._keys.append(frame._expr(key))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_frame", ()):
+            return self[name]
+        refuse(self, name)
+
+    def __getitem__(self, columns: Any) -> PrivDataFrameGroupBy:
+        for name in [columns] if isinstance(columns, str) else columns:
+            self._frame._expr(name)
+        return PrivDataFrameGroupBy(self._frame, self._given, columns)
+
+    def __repr__(self) -> str:
+        return f"groups of {self._frame._plan()} by {', '.join(map(str, self._names))}"
+
+    # -- the groups themselves
+
+    def _axes(self) -> list[tuple[Any, ...]]:
+        return list(Tally(self._frame._rows, tuple(self._keys), None).index)
+
+    @property
+    def ngroups(self) -> int:
+        """The number of possible groups, which is public."""
+        total = 1
+        for axis in self._axes():
+            total *= len(axis)
+        return total
+
+    def __len__(self) -> int:
+        return self.ngroups
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """(key, table) for every possible key."""
+        for labels in product(*self._axes()):
+            shown = tuple(map(public_label, labels))
+            single = len(shown) == 1 and not isinstance(self._given, tuple)
+            yield (shown[0] if single else shown), self._group(labels)
+
+    def _group(self, labels: tuple[Any, ...]) -> Any:
+        frame = self._frame
+        rows = frame._rows
+        columns = dict(frame._exprs)
+        for name, key, label in zip(self._names, self._keys, labels, strict=True):
+            rows = Filter(rows, Compare("==", key, label_lit(label)))
+            # Inside its group a key has one value only: that is a public fact.
+            if columns.get(name) is key and isinstance(key.domain, CategoryDomain) and type(label) is str:
+                columns[name] = Constant(label_lit(label))
+        table = frame._new(columns, rows)
+        return table if self._columns is None else table[self._columns]
+
+    def get_group(self, key: Any) -> Any:
+        """The table of one group; a possible key that does not occur gives an empty table."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        axes = self._axes()
+        if len(wanted) != len(axes):
+            raise PlanError(f"get_group needs {len(axes)} keys")
+        labels = []
+        for axis, given in zip(axes, wanted, strict=True):
+            found = [x for x in axis if public_label(x) == given or (isinstance(x, Interval) and str(x) == given)]
+            if not found:
+                raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
+            labels.append(found[0])
+        return self._group(tuple(labels))
+
+    # -- private vectors
+
+    def _vector(self, value: Expr | None, name: str | None = None) -> SensitiveSeries:
+        return SensitiveSeries(Tally(self._frame._rows, tuple(self._keys), value), name, tuple(self._names))
+
+    def size(self) -> SensitiveSeries:
+        """The number of rows of each group."""
+        return self._vector(None, "size")
+
+    def _chosen(self) -> dict[str, Expr]:
+        frame = self._frame
+        if isinstance(self._columns, str):
+            return {self._columns: frame._expr(self._columns)}
+        names = self._columns if self._columns is not None else [n for n in frame._exprs if n not in self._names]
+        if not names:
+            raise PlanError("there is no column besides the keys")
+        return {n: frame._expr(n) for n in names}
+
+    def _per_group(self, value: Any) -> Any:
+        chosen = self._chosen()
+        if isinstance(self._columns, str):
+            return self._vector(value(chosen[self._columns]), self._columns)
+        tallies = tuple(Tally(self._frame._rows, tuple(self._keys), value(e)) for e in chosen.values())
+        return SensitiveDataFrame(Beside(tallies, tuple(chosen)), None, (*self._names, None))
+
+    def sum(self) -> Any:
+        """The sum of each group; the columns must be bounded."""
+        return self._per_group(numeric)
+
+    def count(self) -> Any:
+        """How many values of each group are not missing."""
+        return self._per_group(lambda e: negation(IsNull(e)) if e.domain.nullable else None)
+
+    # -- released statistics
+
+    def mean(self, *, eps: Any) -> Any:
+        """The mean of each group, for one eps in all."""
+        import pandas
+
+        chosen = {n: Centred(self._frame._rows, e) for n, e in self._chosen().items()}
+        share = Laplace(amount(eps) / (2 * len(chosen)))
+        keys = tuple(self._keys)
+        parts = [
+            Tally(self._frame._rows, keys, v) for c in chosen.values() for v in (c.deviation(), c.present())
+        ]
+        answers = session.release([Ask(v, share) for v in parts])
+        index = index_of(parts[0].index, tuple(self._names))
+        columns = {}
+        for i, (name, c) in enumerate(chosen.items()):
+            totals, counts = answers[2 * i], answers[2 * i + 1]
+            columns[name] = pandas.Series(
+                [c.mean(t, n) for t, n in zip(totals, counts, strict=True)], index=index, name=name
+            )
+        if isinstance(self._columns, str):
+            return columns[self._columns]
+        return pandas.DataFrame(columns)
+
+    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> Any:
+        """A released statistic of one column in each group: groups exclude each other, so eps pays for all."""
+        import pandas
+
+        if not isinstance(self._columns, str):
+            raise PlanError(f"groupby(…).{method} needs one column", do=f'df.groupby("a")["b"].{method}(eps=…)')
+        amount(eps)
+        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
+        index = index_of(tuple(self._axes()), tuple(self._names))
+        return pandas.Series(found, index=index, name=self._columns)
+
+    def var(self, *, eps: Any) -> Any:
+        """The variance in each group, for one eps in all."""
+        return self._each_group("var", eps)
+
+    def std(self, *, eps: Any) -> Any:
+        """The standard deviation in each group, for one eps in all."""
+        return self._each_group("std", eps)
+
+    def min(self, *, eps: Any) -> Any:
+        """The minimum of each group, for one eps in all."""
+        return self._each_group("min", eps)
+
+    def max(self, *, eps: Any) -> Any:
+        """The maximum of each group, for one eps in all."""
+        return self._each_group("max", eps)
+
+    def median(self, *, eps: Any) -> Any:
+        """The median of each group, for one eps in all."""
+        return self._each_group("median", eps)
+
+    def quantile(self, q: float = 0.5, *, eps: Any) -> Any:
+        """A quantile of each group, for one eps in all."""
+        return self._each_group("quantile", eps, q=q)
+
+    # -- rows
+
+    def head(self, n: int = 5) -> Any:
+        """The first n rows of each group, in their order; by the user column: at most n rows per user."""
+        if len(self._keys) != 1:
+            raise PlanError("groupby(…).head(n) takes one key")
+        frame = self._frame
+        rows = GroupHead(frame._rows, self._keys[0], n)
+        table = frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows)
+        return table if self._columns is None else table[self._columns]

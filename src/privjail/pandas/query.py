@@ -1,0 +1,90 @@
+"""df.query: a condition written as text, parsed by Python's own grammar and never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from privjail.errors import PlanError
+from privjail.prisoner import Prisoner
+
+if TYPE_CHECKING:
+    from privjail.pandas.frame import PrivDataFrame
+
+_COMPARE = {ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__",
+            ast.GtE: "__ge__"}  # fmt: skip
+_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+           ast.Mod: "mod", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}  # fmt: skip
+
+
+def parse_query(text: str, frame: PrivDataFrame) -> Any:
+    """The condition as a private true/false column."""
+    if not isinstance(text, str) or len(text) > 10_000:
+        raise PlanError("query takes a condition as text")
+    names: dict[str, str] = {}
+
+    def quoted(match: re.Match[str]) -> str:
+        names[f"_column_{len(names)}"] = match[1]
+        return f"_column_{len(names) - 1}"
+
+    try:
+        tree = ast.parse(re.sub(r"`([^`]*)`", quoted, text), mode="eval").body
+        condition = _read(tree, frame, names)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise PlanError("the query is not a valid condition", plan=f"query({text[:100]!r})") from None
+    if not isinstance(condition, Prisoner):
+        raise PlanError("the query uses no column", plan=f"query({text[:100]!r})")
+    return condition
+
+
+def _read(tree: ast.expr, frame: PrivDataFrame, names: dict[str, str]) -> Any:
+    match tree:
+        case ast.Name(name):
+            return frame[names.get(name, name)]
+        case ast.Constant(value):
+            return value
+        case ast.List(items) | ast.Tuple(items):
+            return [_read(each, frame, names) for each in items]
+        case ast.BoolOp(op, values):
+            parts = [_read(each, frame, names) for each in values]
+            result = parts[0]
+            for part in parts[1:]:
+                result = result & part if isinstance(op, ast.And) else result | part
+            return result
+        case ast.UnaryOp(ast.Not() | ast.Invert(), operand):
+            return ~_read(operand, frame, names)
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_read(operand, frame, names)
+        case ast.BinOp(a, op, b) if type(op) in _BINARY:
+            left, right = _read(a, frame, names), _read(b, frame, names)
+            if not isinstance(left, Prisoner) and isinstance(right, Prisoner):
+                return getattr(right, f"__r{_BINARY[type(op)]}__")(left)
+            if not isinstance(left, Prisoner):
+                raise PlanError("a query computes with columns, not with two constants")
+            return getattr(left, f"__{_BINARY[type(op)]}__")(right)
+        case ast.Compare(first, ops, rest):
+            return _compared(first, ops, rest, frame, names)
+    raise PlanError(f"a query cannot contain {type(tree).__name__}", do="use comparisons, and, or, not, in")
+
+
+def _compared(first: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], frame: Any, names: dict[str, str]) -> Any:
+    left = _read(first, frame, names)
+    result: Any = None
+    for op, tree in zip(ops, rest, strict=True):
+        right = _read(tree, frame, names)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            found = left.isin(right)
+            part = ~found if isinstance(op, ast.NotIn) else found
+        elif type(op) in _COMPARE:
+            flipped = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
+            method = _COMPARE[type(op)]
+            if isinstance(left, Prisoner):
+                part = getattr(left, method)(right)
+            else:
+                part = getattr(right, flipped.get(method, method))(left)
+        else:
+            raise PlanError("a query cannot use 'is'")
+        result = part if result is None else result & part
+        left = right
+    return result

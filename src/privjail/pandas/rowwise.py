@@ -1,0 +1,131 @@
+"""What columns share: building expressions, and bringing operands onto the same rows."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from privjail.errors import PlanError, RowsError
+from privjail.ops.arithmetic import Arithmetic
+from privjail.ops.carried import Carried, Constant
+from privjail.ops.cast import Cast
+from privjail.ops.compare import Compare
+from privjail.ops.logic import Logic, negation
+from privjail.ops.window import Lag, Window
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, TextDomain, UntypedDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit, Node
+from privjail.plan.rows import Rows
+
+
+def literal(value: Any) -> Lit:
+    """A public constant that an analyst wrote."""
+    if value is not None and type(value).__name__ in ("NAType", "NaTType"):
+        value = None
+    if hasattr(value, "to_pydatetime"):
+        value = value.to_pydatetime()
+    if isinstance(value, str) and type(value) is not str:
+        value = str(value)
+    try:
+        return Lit.of(value)
+    except TypeError as e:
+        raise PlanError(str(e)) from None
+
+
+def typed(expr: Expr, other: Any = None) -> Expr:
+    """An untyped column, read as what it is compared or computed with."""
+    if not isinstance(expr.domain, UntypedDomain):
+        return expr
+    if other is None or (isinstance(other, (int, float)) and not isinstance(other, bool)):
+        return Cast(expr, "Float64")
+    return expr
+
+
+def numeric(expr: Expr) -> Expr:
+    """A column as numbers: untyped text is parsed, true/false counts as 1 and 0."""
+    if isinstance(expr.domain, UntypedDomain):
+        return Cast(expr, "Float64")
+    return Cast(expr, "Int64") if isinstance(expr.domain, BoolDomain) else expr
+
+
+def constant_like(value: Any, domain: Domain) -> Expr:
+    """A public constant as a column, of the kind of the column that it meets."""
+    lit = literal(value)
+    if lit.value is None:
+        raise PlanError("a missing value is no constant", do="use .mask(…) to make values missing")
+    if isinstance(lit.value, datetime.date) or isinstance(domain, (CategoryDomain, TextDomain)):
+        return Constant(lit)
+    return Constant(lit)
+
+
+def same_rows(*operands: tuple[Rows, Expr]) -> tuple[Rows, list[Expr]]:
+    """Operands on the same rows; shifted columns bring the others along into one common window."""
+    rows = [r for r, _ in operands]
+    if all(r is rows[0] for r in rows):
+        return rows[0], [e for _, e in operands]
+    plain = {r.rows if isinstance(r, Window) else r for r in rows}
+    if len(plain) != 1:
+        raise RowsError(
+            "the operands do not have the same rows in the same order",
+            plan=" and ".join(dict.fromkeys(str(r) for r in rows)),
+            do="take both from the same table: filter, sort or slice the table, not its columns",
+        )
+    windows = [r for r in rows if isinstance(r, Window)]
+    wide = Window(plain.pop(), max(w.before for w in windows), max(w.after for w in windows))
+    return wide, [into_window(r, e, wide) for r, e in operands]
+
+
+def into_window(rows: Rows, expr: Expr, wide: Window) -> Expr:
+    """The same column, as rows of a wider window see it."""
+    if rows is wide or expr.base is None:
+        return expr
+    return _rebased(expr, rows, wide) if isinstance(rows, Window) else Carried(wide, expr)
+
+
+def _rebased(expr: Expr, old: Window, new: Window) -> Expr:
+    if isinstance(expr, Carried) and expr.into is old:
+        return Carried(new, expr.inner)
+    if isinstance(expr, Lag) and expr.window is old:
+        return Lag(new, expr.inner, expr.k)
+    fields = [_moved(field, old, new) for field in expr.fields()]
+    rebuilt: Expr = type(expr)(*fields)
+    return rebuilt
+
+
+def _moved(field: Any, old: Window, new: Window) -> Any:
+    if isinstance(field, tuple):
+        return tuple(_moved(each, old, new) for each in field)
+    return _rebased(field, old, new) if isinstance(field, Expr) else field
+
+
+def compared(op: str, a: Expr, b: Expr | Any) -> Expr:
+    """a op b, where != and ≤ and ≥ are negations of ==, > and <."""
+    if not isinstance(b, Node):
+        value = literal(b)
+        a, right = typed(a, value.value), value
+    else:
+        a, right = _both_typed(a, b)  # type: ignore[arg-type, assignment]
+    if isinstance(a.domain, BoolDomain) and op in ("<", ">", "<=", ">="):
+        raise PlanError("true/false columns can only be tested for equality")
+    if op in ("==", "<", ">"):
+        return Compare(op, a, right)
+    return negation(Compare({"!=": "==", "<=": ">", ">=": "<"}[op], a, right))
+
+
+def _both_typed(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    loose = [isinstance(e.domain, UntypedDomain) for e in (a, b)]
+    if all(loose):
+        return a, b
+    if any(loose):
+        other = b if loose[0] else a
+        if not isinstance(other.domain, TextDomain):
+            return numeric(a), numeric(b)
+    return a, b
+
+
+def computed(op: str, a: Expr, b: Expr) -> Expr:
+    return Arithmetic(op, numeric(a), numeric(b))
+
+
+def logical(op: str, a: Expr, b: Expr) -> Expr:
+    return Logic(op, a, b)

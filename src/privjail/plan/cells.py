@@ -1,0 +1,112 @@
+"""Cells: the tree of exclusive groups that a part of the data lives in.
+
+Let D and D′ be neighbours, and B a *base*: a table whose rows may be filtered and sorted but not
+otherwise rearranged (a data set, or the result of a slice, a window, …). Take a shortest edit script
+between B(D) and B(D′); each edit inserts or deletes one row. For conditions g₁=k₁, g₂=k₂, … on rows,
+
+    η(… / g₁=k₁ / g₂=k₂) = (edits whose row meets all conditions) / (bound on the edits of B),
+
+so that η ≥ 0, and for each partition g of a cell p: Σₖ η(p/g=k) ≤ η(p), since each edited row has one
+value of g. For a data set η ≤ 1. For a base B made from a region of cells with edit bound c·Σᵢ η(pᵢ),
+the edits of B are shared out among the pᵢ in proportion, which keeps both properties.
+A table filtered to some cells changes by at most the edits inside them, whatever the order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from privjail.plan.node import Node, node
+
+if TYPE_CHECKING:
+    from privjail.plan.rows import Rows
+
+
+@node
+class Cell(Node):
+    """A part of a data set: the whole (no parent), or the rows of a parent where a partition has one key."""
+
+    kind = "cell"
+    parent: Cell | None
+    partition: Partition | str  # for the whole data set: its identity in the ledger
+    key: Any  # a Lit, or for the whole data set its public name
+
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fact(depth=0 if self.parent is None else self.parent.depth + 1)
+
+    @property
+    def root(self) -> Cell:
+        cell = self
+        while cell.parent is not None:
+            cell = cell.parent
+        return cell
+
+    def path(self) -> list[Cell]:
+        """From the whole data set down to this cell."""
+        cells: list[Cell] = [self]
+        while (parent := cells[-1].parent) is not None:
+            cells.append(parent)
+        return cells[::-1]
+
+    def unsplit(self) -> Cell:
+        """The lowest cell above all partitions in which one privacy unit may be in several groups at once."""
+        for cell in self.path():
+            if isinstance(cell.partition, Partition) and cell.partition.splits and cell.parent is not None:
+                return cell.parent
+        return self
+
+    def __str__(self) -> str:
+        steps = [str(c.key) if c.parent is None else f"{c.partition}={c.key!r}" for c in self.path()]
+        return " / ".join(steps)
+
+
+@node
+class Partition(Node):
+    """A way to part the rows of a base: by the value of one row-wise expression."""
+
+    kind = "partition"
+    base: Rows
+    by: Node
+
+    @property
+    def splits(self) -> bool:
+        """Whether one privacy unit may change several groups at once."""
+        return self.base.edits is None or self.base.edits > 1
+
+    def __str__(self) -> str:
+        return str(self.by)
+
+
+def charged(cells: Iterable[Cell]) -> list[Cell]:
+    """Where a release that touches these cells is charged.
+
+    Cells that all exclude each other inside one partition are charged each (generalised parallel
+    composition); where two cells do not, both are replaced by their lowest common ancestor.
+    Sound because η of a cell is at most η of its ancestor.
+    """
+    tree: dict[Cell, set[Cell]] = {}
+    touched = set(cells)
+    roots: dict[Cell, None] = {}
+    for cell in touched:
+        while cell.parent is not None:
+            below = tree.setdefault(cell.parent, set())
+            if cell in below:
+                break
+            below.add(cell)
+            cell = cell.parent
+        else:
+            roots[cell] = None
+    out: list[Cell] = []
+    waiting = list(roots)
+    while waiting:
+        cell = waiting.pop()
+        below = tree.get(cell, set())
+        if cell in touched or len({child.partition for child in below}) > 1:
+            out.append(cell)
+        else:
+            waiting.extend(below)
+    return out

@@ -1,0 +1,49 @@
+"""Expressions: one value per row of a base, computed from that row alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import RowsError
+from privjail.plan.domain import Domain
+from privjail.plan.node import Node
+from privjail.plan.rows import Rows
+
+
+class Expr(Node):
+    """A row-wise expression: its base, the domain of its values, and one line for the engine.
+
+    Row-wise means: the value in a row depends on that row of the base only, not on other rows, nor on the
+    row's position. Then a row inserted into the base inserts one value, and the distance is kept.
+    """
+
+    base: Rows | None  # None: a constant, which fits every base
+    domain: Domain
+
+    def derive(self, *inputs: Expr, domain: Domain) -> None:
+        base: Rows | None = None
+        for each in inputs:
+            if each.base is not None and base is not None and each.base is not base:
+                raise RowsError(
+                    "these columns do not belong to the same rows", do="take all columns from one and the same table"
+                )
+            base = each.base if base is None else base
+        self.fact(base=base, domain=domain, inputs=inputs)
+
+    inputs: tuple[Expr, ...]
+
+    def polars(self, *inputs: Any) -> Any:
+        """The Polars expression, given those of the inputs."""
+        raise TypeError(f"{type(self).__name__} has no Polars line")
+
+    def text(self, *inputs: str) -> str:
+        raise TypeError(f"{type(self).__name__} has no text")
+
+    def __str__(self) -> str:
+        known: str | None = self.__dict__.get("_text")
+        if known is None:
+            known = self.text(*(str(each) for each in self.inputs))
+            if len(known) > 200:
+                known = known[:197] + "…"
+            object.__setattr__(self, "_text", known)
+        return known

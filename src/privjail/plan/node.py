@@ -1,0 +1,180 @@
+"""Hash-consed nodes: the same expression is the same object, and has the same name everywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import threading
+import weakref
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+_alive: weakref.WeakValueDictionary[tuple[Any, ...], Node] = weakref.WeakValueDictionary()
+_building = threading.RLock()
+
+
+class Interned(type):
+    """Calling a node class gives the node that already exists for these fields, if there is one."""
+
+    def __call__(cls, *args: Any) -> Any:
+        key = (cls, *args)
+        node = _alive.get(key)
+        if node is None:
+            with _building:
+                node = _alive.get(key)
+                if node is None:
+                    node = super().__call__(*args)
+                    _alive[key] = node
+        return node
+
+
+class Node(metaclass=Interned):
+    """A frozen record of public fields. Equality is identity; facts are derived when it is built.
+
+    Fields are nodes, strings, whole numbers, fractions, None, or tuples of these. Any number that an
+    analyst typed is a ``Lit``, because in Python 1 == 1.0 == True would make one node of three.
+    """
+
+    kind: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("kind"):
+            if cls.kind in registry:
+                raise TypeError(f"two operations are called {cls.kind!r}")
+            registry[cls.kind] = cls
+
+    def fact(self, **facts: Any) -> None:
+        """Set derived facts, once, while the node is built."""
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
+    def fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
+
+    @property
+    def name(self) -> str:
+        """A name that depends on the expression alone, not on the process that built it."""
+        known: str | None = self.__dict__.get("_name")
+        if known is None:
+            known = hashlib.blake2b(_spell(type(self).kind, self.fields()), digest_size=16).hexdigest()
+            object.__setattr__(self, "_name", known)
+        return known
+
+    def __copy__(self) -> Node:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Node:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("plan nodes do not pickle: they are rebuilt, and checked again, from their fields")
+
+
+registry: dict[str, type[Node]] = {}
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
+def node(cls: type[T]) -> type[T]:
+    """A node class: frozen, compared by identity, positional fields."""
+    return dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
+@node
+class Lit(Node):
+    """A public constant, with its type: Lit.of(1), Lit.of(1.0) and Lit.of(True) are three nodes."""
+
+    kind = "literal"
+    type_: str
+    spelling: str
+
+    @staticmethod
+    def of(value: Any) -> Lit:
+        for name, (accepts, spell, _) in _LITERALS.items():
+            if accepts(value):
+                return Lit(name, spell(value))
+        raise TypeError(f"a public constant must be a number, text, bool, date or None, not {type(value).__name__}")
+
+    @property
+    def value(self) -> Any:
+        known = self.__dict__.get("_value", self)
+        if known is self:
+            known = _LITERALS[self.type_][2](self.spelling)
+            object.__setattr__(self, "_value", known)
+        return known
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _is_int(x: Any) -> bool:
+    return isinstance(x, int) or (hasattr(x, "dtype") and x.dtype.kind in "iu" and x.ndim == 0)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.kind == "f" and x.ndim == 0)
+
+
+def _is_bool(x: Any) -> bool:
+    return isinstance(x, bool) or (hasattr(x, "dtype") and x.dtype.kind == "b" and x.ndim == 0)
+
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def micros(moment: datetime.datetime | datetime.date) -> int:
+    """Microseconds since 1970, exactly."""
+    if not isinstance(moment, datetime.datetime):
+        moment = datetime.datetime(moment.year, moment.month, moment.day)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime.datetime:
+    return _EPOCH + datetime.timedelta(microseconds=us)
+
+
+_LITERALS: dict[str, tuple[Any, Any, Any]] = {
+    # type: (accepts, spelling, value); the first that accepts wins, so bool stands before int
+    "none": (lambda x: x is None, lambda x: "", lambda s: None),
+    "bool": (_is_bool, lambda x: str(bool(x)), lambda s: s == "True"),
+    "int": (_is_int, lambda x: str(int(x)), int),
+    "float": (_is_float, lambda x: float(x).hex(), float.fromhex),
+    "text": (lambda x: isinstance(x, str), str, str),
+    "time": (lambda x: isinstance(x, datetime.date), lambda x: str(micros(x)), lambda s: moment(int(s))),
+}
+
+
+def _spell(*parts: Any) -> bytes:
+    """An unambiguous spelling: every part carries its type and its length."""
+    out = []
+    for part in parts:
+        match part:
+            case None:
+                kind, body = b"n", b""
+            case Node():
+                kind, body = b"N", part.name.encode()
+            case str():
+                kind, body = b"s", part.encode("utf-8", "surrogatepass")
+            case bool():
+                kind, body = b"b", str(part).encode()
+            case int():
+                kind, body = b"i", str(part).encode()
+            case Fraction():
+                kind, body = b"f", f"{part.numerator}/{part.denominator}".encode()
+            case tuple():
+                kind, body = b"t", _spell(*part)
+            case _ if dataclasses.is_dataclass(part):
+                values = (getattr(part, f.name) for f in dataclasses.fields(part))
+                kind, body = b"d", _spell(type(part).__name__, *values)
+            case float():
+                kind, body = b"x", part.hex().encode()
+            case _:
+                raise TypeError(f"a node cannot hold a {type(part).__name__}")
+        out.append(kind + str(len(body)).encode() + b":" + body)
+    return b"".join(out)

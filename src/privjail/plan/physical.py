@@ -1,0 +1,42 @@
+"""How the engine holds each domain: the one place that ties a domain to a column type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    FloatDomain,
+    IntDomain,
+    TextDomain,
+    TimeDomain,
+)
+
+
+def dtype_of(domain: Domain) -> Any:
+    """The Polars type of a column of this domain. Categories are held as positions in the domain."""
+    import polars as pl
+
+    match domain:
+        case IntDomain():
+            return pl.Int64()
+        case FloatDomain():
+            return pl.Float64()
+        case BoolDomain():
+            return pl.Boolean()
+        case CategoryDomain():
+            return pl.Int32()
+        case TextDomain():
+            return pl.String()
+        case TimeDomain():
+            return pl.Datetime("us")
+    raise TypeError(f"no column type for {type(domain).__name__}")
+
+
+def finite(column: Any) -> Any:
+    """NaN and ±inf become null: floats inside the jail are finite or absent."""
+    import polars as pl
+
+    return pl.when(column.is_finite()).then(column)

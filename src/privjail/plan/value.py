@@ -1,0 +1,196 @@
+"""Values: private numbers, and vectors of them with a public index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privjail.plan.cells import Cell
+from privjail.plan.distance import Distance, Number, greatest, l1, l2_squared, sqrt_up
+from privjail.plan.node import Node
+
+
+class Joint:
+    """How far a vector can move as a whole, and each of its elements alone."""
+
+    size: int
+
+    def at(self, i: int) -> Distance:
+        raise TypeError
+
+    @property
+    def l1(self) -> Number | None:
+        raise TypeError
+
+    @property
+    def l2(self) -> Number | None:
+        raise TypeError
+
+    @property
+    def linf(self) -> Number | None:
+        raise TypeError
+
+    def sum(self) -> Distance:
+        raise TypeError
+
+    def peak(self) -> Distance:
+        raise TypeError
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(Joint):
+    """Elements with a distance each."""
+
+    distances: tuple[Distance, ...]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.distances)
+
+    def at(self, i: int) -> Distance:
+        return self.distances[i]
+
+    @cached_property
+    def l1(self) -> Number | None:  # type: ignore[override]
+        return l1(self.distances)
+
+    @cached_property
+    def l2(self) -> Number | None:  # type: ignore[override]
+        square = l2_squared(self.distances)
+        return None if square is None else sqrt_up(square)
+
+    @cached_property
+    def linf(self) -> Number | None:  # type: ignore[override]
+        values = [d.value for d in self.distances]
+        known = [v for v in values if v is not None]
+        return max(known, default=0) if len(known) == len(values) else None
+
+    def sum(self) -> Distance:
+        total = Distance()
+        for d in self.distances:
+            total = total + d
+        return total
+
+    def peak(self) -> Distance:
+        return greatest(self.distances)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Joint):
+    """Elements that exclude each other: one edit of the whole moves one element.
+
+    The sum of all absolute changes is at most the whole's distance, so every norm is at most that, and
+    it is reached when all edits fall on one element. ``element`` gives the distance of one alone.
+    """
+
+    size: int
+    whole: Distance
+    element: Any  # int -> Distance
+
+    def at(self, i: int) -> Distance:
+        found: Distance = self.element(i)
+        return found
+
+    @property
+    def l1(self) -> Number | None:
+        return self.whole.value
+
+    l2 = l1
+    linf = l1
+
+    def sum(self) -> Distance:
+        return self.whole
+
+    def peak(self) -> Distance:
+        return self.whole
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Joint):
+    """Elements that can all move at once, each by up to the same distance."""
+
+    size: int
+    each: Distance
+
+    def at(self, i: int) -> Distance:
+        return self.each
+
+    @property
+    def l1(self) -> Number | None:
+        return None if self.each.value is None else self.each.value * self.size
+
+    @property
+    def l2(self) -> Number | None:
+        return None if self.each.value is None else self.each.value * sqrt_up(self.size)
+
+    @property
+    def linf(self) -> Number | None:
+        return self.each.value
+
+    def sum(self) -> Distance:
+        return self.each * self.size
+
+    def peak(self) -> Distance:
+        return self.each
+
+
+class Value(Node):
+    """Private numbers with a public shape.
+
+    ``grid``: every element is a whole multiple of it, whatever the data. ``cells``: the parts of the data
+    that the value depends on. ``capped``: some part of its distance is a constant, not proportional to η.
+    ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
+    """
+
+    index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
+    joint: Joint
+    grid: Fraction
+    cells: tuple[Cell, ...]
+    capped: bool
+    monotone: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether the elements are whole numbers."""
+        return self.grid.denominator == 1
+
+    @property
+    def distance(self) -> Distance:
+        """Of a number: how far it can move. Of a vector: its largest element's."""
+        return self.joint.at(0) if not self.index else self.joint.peak()
+
+    def inherit(self, inputs: Sequence[Value], *, joint: Joint, grid: Fraction | None = None) -> None:
+        """Set the facts of a value that is computed from other values."""
+        self.fact(
+            index=inputs[0].index,
+            joint=joint,
+            grid=common_grid([v.grid for v in inputs]) if grid is None else grid,
+            cells=tuple(dict.fromkeys(cell for v in inputs for cell in v.cells)),
+            capped=any(v.capped for v in inputs),
+            monotone=False,
+        )
+
+    def inputs(self) -> tuple[Value, ...]:
+        return ()
+
+    def compute(self, *inputs: Any) -> Any:
+        """Exact integers in units of ``grid`` (one, or a flat list), from the engine's exact inputs."""
+        raise TypeError(f"{type(self).__name__} has no rule")
+
+    def text(self) -> str:
+        raise TypeError(f"{type(self).__name__} has no text")
+
+    def __str__(self) -> str:
+        text = self.text()
+        return text if len(text) <= 300 else text[:297] + "…"
+
+
+def common_grid(grids: Sequence[Fraction]) -> Fraction:
+    """The coarsest grid on which all given grids lie."""
+    from math import gcd, lcm
+
+    tops = gcd(*(g.numerator * (lcm(*(h.denominator for h in grids)) // g.denominator) for g in grids))
+    return Fraction(tops, lcm(*(g.denominator for g in grids)))

@@ -1,0 +1,113 @@
+"""What every private value refuses: to be looked at, decided on, counted, copied or converted."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from privjail.errors import PrisonerError
+from privjail.plan.distance import Distance
+
+
+class Prisoner:
+    """A value derived from private data. It shows its facts, never itself."""
+
+    #: what the value would be outside: shown by ``repr``
+    _shown_class = "object"
+    _way_out = "release it through a mechanism, e.g. .reveal(eps=…)"
+
+    @property
+    def distance(self) -> Distance:
+        raise TypeError
+
+    @property
+    def max_distance(self) -> float:
+        """The largest change that one privacy unit can cause; inf if there is no bound."""
+        value = self.distance.value
+        return float("inf") if value is None else float(value)
+
+    def __repr__(self) -> str:
+        return f"Prisoner(<class '{self._shown_class}'>, distance={self.distance})"
+
+    __str__ = __repr__
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise PrisonerError(f"{what} would show a private value", plan=self._plan(), do=self._way_out)
+
+    def _plan(self) -> str | None:
+        return None
+
+    def __bool__(self) -> bool:
+        self._refuse("a decision (if, and, or, not, while)")
+
+    def __len__(self) -> int:
+        raise PrisonerError(
+            "len() must return a plain number, but the number of rows is private",
+            plan=self._plan(),
+            do="use .shape[0], which is a private number, and release it: .shape[0].reveal(eps=…)",
+        )
+
+    def __iter__(self) -> Any:
+        self._refuse("iterating")
+
+    def __contains__(self, item: Any) -> bool:
+        self._refuse("the test with 'in'")
+
+    def __hash__(self) -> int:
+        self._refuse("hash()")
+
+    def __float__(self) -> float:
+        self._refuse("float()")
+
+    def __int__(self) -> int:
+        self._refuse("int()")
+
+    def __index__(self) -> int:
+        self._refuse("use as an index")
+
+    def __complex__(self) -> complex:
+        self._refuse("complex()")
+
+    def __format__(self, spec: str) -> str:
+        self._refuse("formatting into text")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("conversion to a numpy array")
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("a numpy function")
+
+    def __array_function__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("a numpy function")
+
+    def __dataframe__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("the dataframe interchange protocol")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._refuse("pickling or copying")
+
+    def __copy__(self) -> Any:
+        self._refuse("copy.copy()")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        self._refuse("copy.deepcopy()")
+
+    def __bytes__(self) -> bytes:
+        self._refuse("bytes()")
+
+    def __round__(self, digits: Any = None) -> Any:
+        self._refuse("round()")
+
+    def __trunc__(self) -> Any:
+        self._refuse("trunc()")
+
+    def __floor__(self) -> Any:
+        self._refuse("floor()")
+
+    def __ceil__(self) -> Any:
+        self._refuse("ceil()")
+
+    def __next__(self) -> Any:
+        self._refuse("next()")
+
+    def __reversed__(self) -> Any:
+        self._refuse("reversed()")

@@ -1,0 +1,90 @@
+"""The only exit: derive, charge, run, add noise.
+
+Everything that leaves the jail passes ``Jail.release``. The order is fixed: what can be refused is refused
+from public facts; then the ledger is charged; only then is data touched and noise drawn. A release that
+fails after the charge stays charged: the data was touched.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from privjail.budget.ledger import Charge, Ledger
+from privjail.budget.notions import Notion
+from privjail.errors import PlanError
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noise import Noise
+from privjail.ops.source import Dataset, Source
+from privjail.plan.cells import charged
+from privjail.plan.value import Value
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One value to release, and the mechanism to release it through."""
+
+    value: Value
+    mechanism: Mechanism
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the audit log: what was asked and charged, never what came out."""
+
+    at: datetime.datetime
+    program: str
+    mechanism: str
+    cost: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+@dataclass
+class Jail:
+    """Holds the data, the ledger and the noise."""
+
+    engine: Any
+    ledger: Ledger = field(default_factory=Ledger)
+    noise: Noise = field(default_factory=Noise)
+    audit: list[Entry] = field(default_factory=list)
+
+    def open(self, dataset: Dataset, frame: Any, notion: Notion) -> Source:
+        """Take in a data set whose frame already keeps what its schema promises."""
+        source = Source(dataset)
+        self.ledger.open(source.cells[0], dataset.name, notion)
+        self.engine.add(source, frame)
+        return source
+
+    def release(self, asks: Sequence[Ask]) -> list[Any]:
+        """Answer several asks at once: all are charged, or none."""
+        if not asks:
+            raise PlanError("there is nothing to release")
+        for ask in asks:
+            ask.mechanism.check(ask.value)
+        charges = [charge for ask in asks for charge in self.charges(ask)]
+        self.ledger.charge(charges)
+        for ask in asks:
+            self._log(ask)
+        return [ask.mechanism.sample(ask.value, self.engine.evaluate(ask.value), self.noise) for ask in asks]
+
+    def charges(self, ask: Ask) -> list[Charge]:
+        """Where an ask is charged, and how much: a function of the program and the schema only.
+
+        A loss that is not proportional to the distance is charged above the first partition in which one
+        privacy unit may have rows in several groups.
+        """
+        out: list[Charge] = []
+        for root in dict.fromkeys(cell.root for cell in ask.value.cells):
+            notion = self.ledger.account(root).notion
+            cells = [cell for cell in ask.value.cells if cell.root is root]
+            if ask.value.capped or not ask.mechanism.proportional(notion):
+                cells = [cell.unsplit() for cell in cells]
+            cost = notion.cost(ask.mechanism.loss)
+            out.extend((cell, cost) for cell in charged(cells))
+        return out
+
+    def _log(self, ask: Ask) -> None:
+        cost = tuple((str(cell), tuple(float(x) for x in cost)) for cell, cost in self.charges(ask))
+        now = datetime.datetime.now(datetime.UTC)
+        self.audit.append(Entry(now, str(ask.value), repr(ask.mechanism), cost))

@@ -1,0 +1,303 @@
+"""Private numbers, and the mechanisms that release them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from privjail import session
+from privjail.budget.amounts import amount, exact, probability
+from privjail.errors import PlanError, PrisonerError
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.numbers import Absolute, Add, Extreme, Known, Offset, Scale, Stack
+from privjail.plan.distance import Distance
+from privjail.plan.value import Value
+from privjail.prisoner import Prisoner
+from privjail.release import Ask
+
+
+class Sensitive(Prisoner):
+    """A private number, or a vector of them with a public index: it can be computed with, and released."""
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    @property
+    def distance(self) -> Distance:
+        return self._value.distance
+
+    def _plan(self) -> str:
+        return str(self._value)
+
+    def _wrap(self, value: Value) -> Any:
+        """The same kind of object around another value of the same shape."""
+        return number(value)
+
+    # -- arithmetic with a known distance
+
+    def _plus(self, other: Any, sign: int) -> Any:
+        if isinstance(other, Sensitive):
+            return self._wrap(Add(self._value, other._value if sign > 0 else Scale(other._value, Fraction(-1))))
+        if not _is_public_number(other):
+            return NotImplemented
+        return self._wrap(Offset(self._value, sign * exact(other)))
+
+    def __add__(self, other: Any) -> Any:
+        return self._plus(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._plus(other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self)._plus(other, 1)
+
+    def __neg__(self) -> Any:
+        return self._wrap(Scale(self._value, Fraction(-1)))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._wrap(Absolute(self._value))
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Sensitive):
+            raise PlanError(
+                "the product of two private numbers has no bounded distance",
+                plan=f"{self._plan()} * {other._plan()}",
+                do="release one of them first, and multiply by the public value",
+            )
+        if not _is_public_number(other):
+            return NotImplemented
+        return self._wrap(Scale(self._value, exact(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Sensitive):
+            raise PlanError(
+                "the quotient of two private numbers has no bounded distance",
+                plan=f"{self._plan()} / {other._plan()}",
+                do="release both and divide the public values; for averages use .mean(eps=…)",
+            )
+        if not _is_public_number(other):
+            return NotImplemented
+        divisor = exact(other)
+        if divisor == 0:
+            raise PlanError("division by zero", plan=self._plan())
+        return self._wrap(Scale(self._value, 1 / divisor))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise PlanError("dividing by a private number has no bounded distance", do="release it first")
+
+    def _no(self, *_: Any) -> Any:
+        raise PlanError("this operation on a private number has no bounded distance", do="release it first")
+
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _no
+
+    def _no_decision(self, other: Any) -> Any:
+        raise PrisonerError(
+            "comparing a private number would show it",
+            plan=self._plan(),
+            do="release it first, or ask which of several is above a threshold: pj.above_threshold(…, eps=…)",
+        )
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_decision
+    __hash__ = Prisoner.__hash__
+
+    # -- the way out
+
+    def reveal(self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None) -> Any:
+        """Release the value with noise, and pay for it.
+
+        With ``eps`` alone Laplace noise; with ``delta`` too, or with ``rho``, Gaussian noise.
+        """
+        return self._release(_mechanism(eps, delta, rho, mechanism))
+
+    def error(
+        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None,
+        confidence: float = 0.95,
+    ) -> float:  # fmt: skip
+        """How far the released value will be off, with this confidence, before anything is paid."""
+        chosen = _mechanism(eps, delta, rho, mechanism)
+        chosen.check(self._value)
+        if not 0 < confidence < 1:
+            raise PlanError(f"confidence must lie strictly between 0 and 1, got {confidence}")
+        return float(chosen.error(self._value, confidence))
+
+    def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
+        """The eps at which Laplace noise is off by at most ``error``, with this confidence."""
+        wanted = float(amount(error, "error"))
+        low, high = 1e-9, 1e6
+        if self.error(eps=high, confidence=confidence) > wanted:
+            raise PlanError("no eps up to 1e6 makes the noise that small", plan=self._plan())
+        for _ in range(100):
+            middle = (low * high) ** 0.5
+            low, high = (low, middle) if self.error(eps=middle, confidence=confidence) <= wanted else (middle, high)
+        return high
+
+    def _release(self, mechanism: Mechanism) -> Any:
+        return self._public(session.release([Ask(self._value, mechanism)])[0])
+
+    def _public(self, answer: Any) -> Any:
+        return answer
+
+
+class SensitiveInt(Sensitive):
+    """A private whole number."""
+
+    _shown_class = "int"
+
+
+class SensitiveFloat(Sensitive):
+    """A private number."""
+
+    _shown_class = "float"
+
+
+def number(value: Value) -> SensitiveInt | SensitiveFloat:
+    """The face of a private number."""
+    return SensitiveInt(value) if value.whole else SensitiveFloat(value)
+
+
+def _is_public_number(x: Any) -> bool:
+    import numbers
+
+    return isinstance(x, numbers.Real) and not isinstance(x, bool) or type(x).__module__ == "numpy"
+
+
+def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | None) -> Laplace | Gaussian:
+    gaussian = kind == "gaussian" or delta is not None or rho is not None
+    if kind not in (None, "laplace", "gaussian") or (kind == "laplace" and gaussian):
+        raise PlanError(f"no mechanism {kind!r} with these parameters", do="use 'laplace' or 'gaussian'")
+    if not gaussian:
+        if eps is None:
+            raise PlanError("a release needs eps", do="reveal(eps=0.1)")
+        return Laplace(amount(eps))
+    return Gaussian(
+        None if eps is None else amount(eps),
+        None if delta is None else probability(delta),
+        None if rho is None else amount(rho, "rho"),
+    )
+
+
+def _need_sensitive(x: Any, verb: str) -> Sensitive:
+    if isinstance(x, Sensitive):
+        return x
+    if isinstance(x, Prisoner):
+        raise PlanError(
+            f"{verb} releases private numbers, not whole tables or columns",
+            do="count or sum first: .shape[0], .sum(), .value_counts(sort=False), …",
+        )
+    raise PlanError(f"{verb} needs a private number, not {type(x).__name__}")
+
+
+def _values(x: Any, verb: str) -> tuple[list[Any], Value]:
+    """Keys and one private vector, from a dictionary, a list or a private vector."""
+    if isinstance(x, Sensitive) and x._value.index:
+        keys = list(x._value.index[0]) if len(x._value.index) == 1 else list(_product(x._value.index))
+        return keys, x._value
+    if isinstance(x, Mapping):
+        keys, items = list(x), list(x.values())
+    elif isinstance(x, Iterable) and not isinstance(x, Prisoner):
+        items = list(x)
+        keys = list(range(len(items)))
+    else:
+        raise PlanError(f"{verb} needs a private vector, or a list or dict of private numbers")
+    if not items:
+        raise PlanError(f"{verb} needs at least one private number")
+    values = [_need_sensitive(v, verb)._value if isinstance(v, Prisoner) else Known(exact(v)) for v in items]
+    return keys, Stack(tuple(values), tuple(range(len(values))))
+
+
+def _product(axes: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[Any, ...]]:
+    from itertools import product
+
+    return product(*axes)
+
+
+def laplace_mechanism(prisoner: Any, *, eps: Any) -> Any:
+    """Release a private number or vector with Laplace noise.
+
+    A list or dict of private numbers is released as one vector: ``eps`` pays for all of it.
+    """
+    return _additive(prisoner, Laplace(amount(eps)), "laplace_mechanism")
+
+
+def gaussian_mechanism(prisoner: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
+    """Release a private number or vector with Gaussian noise, for ``eps`` and ``delta``, or for ``rho``."""
+    mechanism = _mechanism(eps, delta, rho, "gaussian")
+    return _additive(prisoner, mechanism, "gaussian_mechanism")
+
+
+def reveal_all(prisoners: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
+    """Release several private numbers at once, for one price and in one step."""
+    return _additive(prisoners, _mechanism(eps, delta, rho, None), "reveal_all")
+
+
+def _additive(x: Any, mechanism: Mechanism, verb: str) -> Any:
+    if isinstance(x, (Prisoner, int, float)):
+        return _need_sensitive(x, verb)._release(mechanism)
+    keys, vector = _values(x, verb)
+    answers = session.release([Ask(vector, mechanism)])[0]
+    return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
+
+
+def exponential_mechanism(scores: Any, *, eps: Any) -> Any:
+    """Choose a key of a dict (or label, or position) by its private score: high scores are likely."""
+    keys, vector = _values(scores, "exponential_mechanism")
+    return keys[session.release([Ask(vector, Exponential(amount(eps)))])[0]]
+
+
+def noisy_max(scores: Any, *, eps: Any) -> Any:
+    """The key with the largest private score, at eps whatever the number of keys."""
+    keys, vector = _values(scores, "noisy_max")
+    return keys[session.release([Ask(vector, NoisyMax(amount(eps)))])[0]]
+
+
+def noisy_min(scores: Any, *, eps: Any) -> Any:
+    """The key with the smallest private score, at eps whatever the number of keys."""
+    keys, vector = _values(scores, "noisy_min")
+    return keys[session.release([Ask(vector, NoisyMax(amount(eps), smallest=True))])[0]]
+
+
+def top_k(scores: Any, k: int, *, eps: Any) -> list[Any]:
+    """The k keys with the largest private scores, largest first, at eps in all."""
+    keys, vector = _values(scores, "top_k")
+    chosen = session.release([Ask(vector, NoisyMax(amount(eps), k=k))])[0]
+    return [keys[i] for i in (chosen if k > 1 else [chosen])]
+
+
+def above_threshold(queries: Any, threshold: Any, *, eps: Any) -> Any:
+    """The first key whose private number is above a public threshold, or None; at eps for all of them."""
+    keys, vector = _values(queries, "above_threshold")
+    found = session.release([Ask(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
+    return None if found is None else keys[found]
+
+
+def _extreme(which: str, first: Any, *rest: Any) -> Any:
+    items = [first, *rest] if rest or isinstance(first, Prisoner) and not _is_vector(first) else first
+    _, vector = _values(items, f"pj.{which}")
+    return number(Extreme(which, vector))
+
+
+def _is_vector(x: Any) -> bool:
+    return isinstance(x, Sensitive) and bool(x._value.index)
+
+
+def max(first: Any, *rest: Any) -> Any:  # noqa: A001
+    """The largest of several private numbers: max(a, b, …), of a list, a dict or a private vector."""
+    return _extreme("max", first, *rest)
+
+
+def min(first: Any, *rest: Any) -> Any:  # noqa: A001
+    """The smallest of several private numbers: min(a, b, …), of a list, a dict or a private vector."""
+    return _extreme("min", first, *rest)

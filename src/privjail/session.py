@@ -1,0 +1,44 @@
+"""Who answers releases: for now, a jail in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from privjail.budget.amounts import amount
+from privjail.budget.notions import Notion
+from privjail.ops.source import Dataset, Source
+from privjail.release import Ask, Jail
+
+
+@cache
+def jail() -> Jail:
+    """The jail of this process."""
+    from privjail.engines.polars import PolarsEngine
+
+    return Jail(PolarsEngine())
+
+
+def open_frame(dataset: Dataset, frame: Any, notion: Notion) -> Source:
+    return jail().open(dataset, frame, notion)
+
+
+def release(asks: list[Ask]) -> list[Any]:
+    return jail().release(asks)
+
+
+def consumed_privacy_budget() -> dict[str, Any]:
+    """What each data set has cost so far.
+
+    ε for a pure budget, (ε, δ), or ρ: in the notion that the data set's budget is kept in.
+    """
+    return {a.name: a.notion.report(a.total()) for a in jail().ledger.accounts()}
+
+
+@contextmanager
+def budget(eps: Any, source: str | None = None) -> Iterator[None]:
+    """Let a block of code add at most this much to what each data set (or one of them) has cost."""
+    with jail().ledger.limited(amount(eps, "the budget"), source):
+        yield
