@@ -3,7 +3,8 @@
 The functions DiffPID3, build_DiffPID3, noisy_count and quality_fn are the paper's listing, word for word;
 imports, the two node classes and the loading of data are added.
 
-    python examples/diffpid3.py --eps 1.0 --depth 5 --train adult_train.csv --test adult_test.csv --schema adult.schema.json
+    python examples/diffpid3.py --eps 1.0 --depth 5 \\
+        --train adult_train.csv --test adult_test.csv --schema adult.schema.json
 """
 
 from __future__ import annotations

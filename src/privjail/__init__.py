@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privjail.budget.notions import ApproxDP, PureDP, RenyiDP, ZCDP
+from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP
 from privjail.errors import (
     BudgetError,
     BudgetExceeded,

@@ -1,13 +1,13 @@
 """Every error that a caller can see.
 
-    DPError                   privjail.util: anything below, and "The domain is unbounded."
-    ├── PlanError             the program makes no sense: unknown column, wrong type, wrong argument
-    │   └── RowsError         two operands do not have the same rows in the same order
-    ├── RefusedError          pandas offers it, but no differentially private answer exists
-    │   └── PrisonerError     a private value was used as if it were public (print, if, len, float, …)
-    ├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
-    │   └── BudgetExceeded    the release would cost more than the curator allows
-    └── SchemaError           the schema file is wrong, or the data cannot be read with it
+DPError                   privjail.util: anything below, and "The domain is unbounded."
+├── PlanError             the program makes no sense: unknown column, wrong type, wrong argument
+│   └── RowsError         two operands do not have the same rows in the same order
+├── RefusedError          pandas offers it, but no differentially private answer exists
+│   └── PrisonerError     a private value was used as if it were public (print, if, len, float, …)
+├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
+│   └── BudgetExceeded    the release would cost more than the curator allows
+└── SchemaError           the schema file is wrong, or the data cannot be read with it
 """
 
 from __future__ import annotations

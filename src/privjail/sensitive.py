@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -169,9 +170,9 @@ def number(value: Value) -> SensitiveInt | SensitiveFloat:
 
 
 def _is_public_number(x: Any) -> bool:
-    import numbers
-
-    return isinstance(x, numbers.Real) and not isinstance(x, bool) or type(x).__module__ == "numpy"
+    if isinstance(x, bool):
+        return False
+    return isinstance(x, (int, float, Fraction, Decimal)) or type(x).__module__ == "numpy"
 
 
 def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | None) -> Laplace | Gaussian:

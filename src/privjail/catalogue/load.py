@@ -179,4 +179,3 @@ def _truths(column: pl.Series) -> pl.Series:
     text = column.cast(pl.String(), strict=False).str.to_lowercase()
     table = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
     return text.replace_strict(list(table), list(table.values()), default=None, return_dtype=pl.Boolean())
-

@@ -32,7 +32,7 @@ from privjail.plan.domain import (
 )
 from privjail.plan.node import micros
 
-TYPES = {
+TYPES: dict[str, type[Domain]] = {
     "int64": IntDomain, "int": IntDomain, "integer": IntDomain,
     "float64": FloatDomain, "float": FloatDomain,
     "category": CategoryDomain, "categorical": CategoryDomain,
@@ -118,7 +118,7 @@ def _domain(name: str, kind: type[Domain], entry: Mapping[str, Any], nullable: b
         return CategoryDomain(nullable, tuple(labels), bool(entry.get("ordered", False)))
     if kind in (IntDomain, FloatDomain, TimeDomain):
         low, high = _range(name, kind, entry.get("range"))
-        return kind(nullable, low, high)  # type: ignore[call-arg]
+        return kind(nullable, low, high)
     return kind(nullable)
 
 

@@ -165,7 +165,7 @@ class PolarsEngine:
                 raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
             if base is None:
                 return column
-            self._cache.put(key, column, column.estimated_size())
+            self._cache.put(key, column, int(column.estimated_size()))
         found: pl.Series = self._cache[key]
         return found
 
@@ -200,9 +200,9 @@ class PolarsEngine:
             if by.base is None:
                 return codes
             self._cache.put(key, codes, codes.nbytes)
-        codes = self._cache[key]
+        codes = np.asarray(self._cache[key])
         index = self._index(rows)
-        return codes if index is None else codes[index]
+        return codes if index is None else np.asarray(codes[index])
 
     # -- counts and sums
 
@@ -222,7 +222,7 @@ class PolarsEngine:
                     return np.zeros(shape, dtype=np.int64)
                 return np.asarray(self._tally(above, (by, *keys), value)[code])
         codes = [self._codes(rows, key) for key in keys]
-        table = self._count(rows, codes, shape, value)
+        table = np.asarray(self._count(rows, codes, shape, value))
         self._cache.put(cache_key, table, table.nbytes)
         return table
 
@@ -302,4 +302,3 @@ class Cache:
     def __getitem__(self, key: tuple[Any, ...]) -> Any:
         self._held.move_to_end(key)
         return self._held[key][0]
-

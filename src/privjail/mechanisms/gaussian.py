@@ -57,9 +57,7 @@ class Gaussian(Mechanism):
     def loss(self) -> Loss:
         if self.epsilon is None or self.delta is None:
             return Loss(rho=self.rho, what="gaussian_mechanism")
-        return Loss(
-            approx=(self.epsilon, self.delta), rho=_rho_of(self.epsilon, self.delta), what="gaussian_mechanism"
-        )
+        return Loss(approx=(self.epsilon, self.delta), rho=_rho_of(self.epsilon, self.delta), what="gaussian_mechanism")
 
     def check(self, value: Value) -> None:
         need_number_or_vector(value)

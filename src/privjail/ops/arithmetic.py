@@ -7,7 +7,16 @@ import operator
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.plan.domain import INT_MAX, INT_MIN, BoolDomain, Domain, FloatDomain, IntDomain, Numeric, TimeDomain
+from privjail.plan.domain import (
+    INT_MAX,
+    INT_MIN,
+    BoolDomain,
+    Domain,
+    FloatDomain,
+    IntDomain,
+    Numeric,
+    TimeDomain,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
 from privjail.plan.physical import finite
@@ -78,8 +87,10 @@ def result_domain(op: str, a: Domain, b: Domain) -> Domain:
         bounds = exact_bounds(op, a, b)
         fits = bounds is not None and bounds[0] >= INT_MIN and bounds[1] <= INT_MAX
         if bounds is None or not fits:
-            low = bounds[0] if bounds and INT_MIN <= bounds[0] and a.lower is not None and b.lower is not None else None
-            high = bounds[1] if bounds and bounds[1] <= INT_MAX and a.upper is not None and b.upper is not None else None
+            low = bounds[0] if bounds and bounds[0] >= INT_MIN and a.lower is not None and b.lower is not None else None
+            high = (
+                bounds[1] if bounds and bounds[1] <= INT_MAX and a.upper is not None and b.upper is not None else None
+            )
             return IntDomain(True, low, high)
         return IntDomain(nullable or zero, *bounds)
     if op == "%":

@@ -147,9 +147,7 @@ class Categorise(Expr):
         assert isinstance(after, CategoryDomain)
         if isinstance(before, CategoryDomain):
             codes = [after.code(label) for label in before.categories]
-            return inputs[0].replace_strict(
-                list(range(len(codes))), codes, default=None, return_dtype=pl.Int32()
-            )
+            return inputs[0].replace_strict(list(range(len(codes))), codes, default=None, return_dtype=pl.Int32())
         labels = pl.Series(list(after.categories), dtype=dtype_of(before), strict=False)
         codes = list(range(len(labels)))
         return inputs[0].replace_strict(labels, codes, default=None, return_dtype=pl.Int32())

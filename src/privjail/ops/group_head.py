@@ -59,4 +59,3 @@ class GroupHead(Rows):
 
     def text(self) -> str:
         return f"groupby({self.key}).head({self.k})"
-

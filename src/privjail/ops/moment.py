@@ -36,10 +36,9 @@ class Part(Expr):
         domain = self.a.domain
         if not isinstance(domain, TimeDomain):
             raise PlanError(f".dt needs dates, not {domain.dtype}", do='declare the column as "datetime" in the schema')
-        bounds = PARTS[self.part]
-        if bounds is None:
-            bounds = tuple(None if b is None else moment(b).year for b in domain.range)
-        self.derive(self.a, domain=IntDomain(domain.nullable, *bounds))
+        years = tuple(None if b is None else moment(b).year for b in domain.range)
+        low, high = PARTS[self.part] or years
+        self.derive(self.a, domain=IntDomain(domain.nullable, low, high))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

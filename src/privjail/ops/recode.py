@@ -65,12 +65,12 @@ class Recode(Expr):
             new = [_held(v, after) for v in self._images(before)]
         else:
             keys = [key.value for key, _ in self.pairs]
-            if isinstance(before, IntDomain):
-                usable = [float(k).is_integer() for k in keys]
-            else:
-                usable = [True] * len(keys)
-            chosen = {(int(k) if isinstance(before, IntDomain) else k): v for k, (_, v), ok in
-                      zip(keys, self.pairs, usable, strict=True) if ok}
+            usable = [not isinstance(before, IntDomain) or float(k).is_integer() for k in keys]
+            chosen = {
+                (int(k) if isinstance(before, IntDomain) else k): v
+                for k, (_, v), ok in zip(keys, self.pairs, usable, strict=True)
+                if ok
+            }
             old = pl.Series(list(chosen), dtype=dtype_of(before), strict=False)
             new = [_held(v.value, after) for v in chosen.values()]
         images = pl.Series(new, dtype=dtype_of(after), strict=False)

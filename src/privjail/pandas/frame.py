@@ -47,7 +47,7 @@ class PrivDataFrame(Prisoner):
         exprs = self.__dict__.get("_exprs", {})
         if name in exprs:
             return self[name]
-        refuse(self, name)
+        return refuse(self, name)
 
     # -- facts
 
@@ -128,9 +128,7 @@ class PrivDataFrame(Prisoner):
     def _filtered(self, condition: PrivSeries) -> PrivDataFrame:
         if condition._rows is self._rows:
             return self._new(self._exprs, keep(self._rows, condition._expr))
-        rows, exprs = same_rows(
-            (condition._rows, condition._expr), *((self._rows, e) for e in self._exprs.values())
-        )
+        rows, exprs = same_rows((condition._rows, condition._expr), *((self._rows, e) for e in self._exprs.values()))
         return PrivDataFrame(keep(rows, exprs[0]), dict(zip(self._exprs, exprs[1:], strict=True)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -149,9 +147,7 @@ class PrivDataFrame(Prisoner):
             if callable(value) and not isinstance(value, Prisoner):
                 value = value(table)
             if isinstance(value, PrivSeries):
-                rows, exprs = same_rows(
-                    (value._rows, value._expr), *((table._rows, e) for e in table._exprs.values())
-                )
+                rows, exprs = same_rows((value._rows, value._expr), *((table._rows, e) for e in table._exprs.values()))
                 table = PrivDataFrame(rows, dict(zip(table._exprs, exprs[1:], strict=True)) | {name: exprs[0]})
             elif isinstance(value, Prisoner):
                 raise PlanError(f"column {name!r} cannot be set to a private number or table")
@@ -377,7 +373,9 @@ class PrivDataFrame(Prisoner):
     def groupby(self, by: Any, *, sort: bool = True, observed: bool = False, dropna: bool = True) -> Any:
         """Groups by one or more columns with finitely many values; absent values give empty groups."""
         if observed or not dropna:
-            raise PlanError("which groups occur is private: every possible group is there, and rows without a key in none")
+            raise PlanError(
+                "which groups occur is private: every possible group is there, and rows without a key in none"
+            )
         keys = [by] if isinstance(by, (str, PrivSeries)) else list(by)
         return PrivDataFrameGroupBy(self, keys)
 
@@ -515,4 +513,3 @@ for _op in ("add", "sub", "mul", "truediv", "floordiv", "mod", "eq", "ne", "lt",
     if _op in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
         setattr(PrivDataFrame, f"__r{_op}__", _operator(f"__r{_op}__"))
 PrivDataFrame.__hash__ = Prisoner.__hash__  # type: ignore[method-assign]
-

@@ -56,7 +56,7 @@ class PrivDataFrameGroupBy:
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("_frame", ()):
             return self[name]
-        refuse(self, name)
+        return refuse(self, name)
 
     def __getitem__(self, columns: Any) -> PrivDataFrameGroupBy:
         for name in [columns] if isinstance(columns, str) else columns:
@@ -157,9 +157,7 @@ class PrivDataFrameGroupBy:
         chosen = {n: Centred(self._frame._rows, e) for n, e in self._chosen().items()}
         share = Laplace(amount(eps) / (2 * len(chosen)))
         keys = tuple(self._keys)
-        parts = [
-            Tally(self._frame._rows, keys, v) for c in chosen.values() for v in (c.deviation(), c.present())
-        ]
+        parts = [Tally(self._frame._rows, keys, v) for c in chosen.values() for v in (c.deviation(), c.present())]
         answers = session.release([Ask(v, share) for v in parts])
         index = index_of(parts[0].index, tuple(self._names))
         columns = {}

@@ -97,9 +97,7 @@ class PrivSeries(Statistics, Prisoner):
         if isinstance(other, PrivSeries):
             rows, (a, b) = same_rows((self._rows, self._expr), (other._rows, other._expr))
         elif isinstance(other, Prisoner):
-            raise PlanError(
-                "a column is not combined with a private number or table", do="release the number first"
-            )
+            raise PlanError("a column is not combined with a private number or table", do="release the number first")
         else:
             rows, a = self._rows, self._expr
             b = constant_like(other, self.domain)
@@ -294,9 +292,7 @@ class PrivSeries(Statistics, Prisoner):
             drop = FillNull(negation(c), _true()) if keep_where else c
             return PrivSeries(rows, NullWhere(drop, a), self.name)
         if isinstance(other, PrivSeries):
-            rows, (c, a, b) = same_rows(
-                (cond._rows, cond._expr), (self._rows, self._expr), (other._rows, other._expr)
-            )
+            rows, (c, a, b) = same_rows((cond._rows, cond._expr), (self._rows, self._expr), (other._rows, other._expr))
         else:
             expr = numeric_if_untyped(self._expr, other)
             rows, (c, a) = same_rows((cond._rows, cond._expr), (self._rows, expr))
@@ -380,7 +376,8 @@ class PrivSeries(Statistics, Prisoner):
                 raise RowsError("the condition does not belong to the rows of this column")
             return self._new(self._expr, keep(self._rows, key._expr))
         if isinstance(key, slice):
-            return self.iloc[key]
+            window: PrivSeries = self.iloc[key]
+            return window
         raise PlanError("rows have no public labels", do="filter by a condition: s[s > 1]")
 
     @property
@@ -469,5 +466,3 @@ def _true() -> Expr:
     from privjail.ops.carried import Constant
 
     return Constant(Lit.of(True))
-
-

@@ -16,7 +16,9 @@ from privjail.plan.node import Node
 class Joint:
     """How far a vector can move as a whole, and each of its elements alone."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        raise TypeError
 
     def at(self, i: int) -> Distance:
         raise TypeError
@@ -47,23 +49,23 @@ class Listed(Joint):
     distances: tuple[Distance, ...]
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.distances)
 
     def at(self, i: int) -> Distance:
         return self.distances[i]
 
     @cached_property
-    def l1(self) -> Number | None:  # type: ignore[override]
+    def l1(self) -> Number | None:
         return l1(self.distances)
 
     @cached_property
-    def l2(self) -> Number | None:  # type: ignore[override]
+    def l2(self) -> Number | None:
         square = l2_squared(self.distances)
         return None if square is None else sqrt_up(square)
 
     @cached_property
-    def linf(self) -> Number | None:  # type: ignore[override]
+    def linf(self) -> Number | None:
         values = [d.value for d in self.distances]
         known = [v for v in values if v is not None]
         return max(known, default=0) if len(known) == len(values) else None
@@ -86,9 +88,13 @@ class Shared(Joint):
     it is reached when all edits fall on one element. ``element`` gives the distance of one alone.
     """
 
-    size: int
+    length: int
     whole: Distance
     element: Any  # int -> Distance
+
+    @property
+    def size(self) -> int:
+        return self.length
 
     def at(self, i: int) -> Distance:
         found: Distance = self.element(i)
@@ -112,8 +118,12 @@ class Shared(Joint):
 class Together(Joint):
     """Elements that can all move at once, each by up to the same distance."""
 
-    size: int
+    length: int
     each: Distance
+
+    @property
+    def size(self) -> int:
+        return self.length
 
     def at(self, i: int) -> Distance:
         return self.each
