@@ -87,7 +87,7 @@ def exact(domain: Numeric, op: str, c: int | float) -> int | float | bool:
         return False if op == "==" else beside[op](c) or 0.0
     if math.isinf(c):
         return (c > 0) is (op == "<") and op != "=="
-    bound = {"<": math.ceil, ">": math.floor, "==": int}[op](c)
+    bound = math.ceil(c) if op == "<" else math.floor(c)
     if op == "==" and bound != c:
         return False
     if not INT_MIN <= bound <= INT_MAX:

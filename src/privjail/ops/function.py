@@ -94,8 +94,8 @@ def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
             bottom = 0.0 if low is None or low > 709.0 else max(0.0, math.exp(low) / _SLACK)
             return FloatDomain(domain.nullable or overflow, bottom, top)
     nullable = domain.nullable or low is None or low <= 0
-    bottom = None if low is None or low <= 0 else _widen(math.log(low), -1)
-    return FloatDomain(nullable, bottom, None if high is None or high <= 0 else _widen(math.log(high), 1))
+    first = None if low is None or low <= 0 else _widen(math.log(low), -1)
+    return FloatDomain(nullable, first, None if high is None or high <= 0 else _widen(math.log(high), 1))
 
 
 def _map(bound: Any, f: Any) -> float | None:
