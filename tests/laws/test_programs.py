@@ -161,7 +161,7 @@ def check_some_programs() -> None:
         check_parity(seed)
 
 
-@given(st.integers(0, 2**32), examples=80)
+@given(st.integers(0, 2**32), examples=50)
 def test_the_engine_agrees_with_plain_python(seed):
     """V-8, V-10, V-17, V-20, V-21, V-22: rows, order, values, counts and sums, whatever the caches do."""
     check_parity(seed)
@@ -177,7 +177,7 @@ def test_one_engine_answers_many_programs_as_many_engines_do(seed):
             assert shared.evaluate(value) == engine(SQUARE.source, data, 0).evaluate(value), str(value)
 
 
-@given(st.integers(0, 2**32), SQUARE.neighbours(5), examples=80)
+@given(st.integers(0, 2**32), SQUARE.neighbours(5), examples=50)
 def test_claims_of_random_programs_hold(seed, pair):
     """V-11, V-17, V-23, V-41: every table on the way, all of them together, and every value at the end."""
     program = Program(seed)

@@ -24,7 +24,7 @@ def cut(expr, points, labels=None, right=1, lowest=0):
 
 
 @covers("property", "cut")
-@given(columns("number"), edges, flags, flags, examples=250)
+@given(columns("number"), edges, flags, flags, examples=120)
 def test_values_fall_into_their_interval_or_are_null(drawn, points, right, lowest):
     """V-16, V-17: also at an edge, and where a whole number has no exact float."""
     world, pair = drawn

@@ -50,7 +50,7 @@ def each_kind(rows, c, n):
 
 
 @covers("property", *KINDS)
-@given(SQUARE.neighbours(5), factors, st.integers(0, 15), st.sampled_from((None, 1, 3)), examples=60)
+@given(SQUARE.neighbours(5), factors, st.integers(0, 15), st.sampled_from((None, 1, 3)), examples=30)
 def test_results_move_no_further_than_claimed(pair, c, n, head):
     """In each element and in all norms at once, also after a head, where a unit moves two groups."""
     rows = SQUARE.source if head is None else Slice(SQUARE.source, None, head)

@@ -31,7 +31,7 @@ def ranks(rows, expr, candidates, below=Fraction(1), above=Fraction(1), target=F
 
 
 @covers("property", "ranks")
-@given(columns("number"), points, weights, weights, st.fractions(-3, 3, max_denominator=5), examples=150)
+@given(columns("number"), points, weights, weights, st.fractions(-3, 3, max_denominator=5), examples=80)
 def test_scores_are_exact_and_move_no_further_than_claimed(drawn, candidates, below, above, target):
     """V-8, V-24: whole numbers and candidates that are no floats, or no 64-bit numbers, compare as numbers do."""
     world, pair = drawn
