@@ -28,7 +28,7 @@ from privjail.sensitive import (
     reveal_all,
     top_k,
 )
-from privjail.session import budget, consumed_privacy_budget
+from privjail.session import budget, connect, consumed_privacy_budget, disconnect
 
 __all__ = [
     "ApproxDP",
@@ -48,7 +48,9 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "budget",
+    "connect",
     "consumed_privacy_budget",
+    "disconnect",
     "exponential_mechanism",
     "gaussian_mechanism",
     "laplace_mechanism",
