@@ -41,6 +41,8 @@ class PolarsEngine:
 
     def add(self, source: Source, frame: pl.DataFrame) -> None:
         """Hold a data set's rows, already in the shape that its schema promises."""
+        if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
+            self._cache = Cache(self._cache.limit)
         self._frames[source] = frame
 
     def evaluate(self, value: Value) -> Any:
