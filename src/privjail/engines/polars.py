@@ -217,7 +217,7 @@ class PolarsEngine:
         shape = tuple(len(key.domain.labels or ()) for key in keys)
         match rows:
             case Filter(above, Compare("==", by, Lit() as key)) if (
-                by.domain.labels is not None and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
+                by.domain.labels is not None and len(keys) < 8 and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
             ):
                 code = _code(by, key.value)
                 if code is None:
