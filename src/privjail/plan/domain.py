@@ -145,9 +145,12 @@ class CategoryDomain(Domain):
     dtype: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
-        spelled = {(type(c), c) for c in self.categories}
-        if len(spelled) != len(self.categories):
-            raise PlanError("categories must be distinct")
+        # By the same equality that finds a label's code: else two groups could hold the same rows.
+        told = {(isinstance(c, bool), str(c) if isinstance(c, Interval) else c) for c in self.categories}
+        if len(told) != len(self.categories):
+            raise PlanError("categories must be distinct (1 and 1.0 are the same)")
+        if any(isinstance(c, float) and c - c != 0 for c in self.categories):
+            raise PlanError("a category must be a finite number or text")
 
     @property
     def labels(self) -> Sequence[Any]:
