@@ -9,6 +9,7 @@ from typing import Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
+from privjail.errors import DPError, InternalError
 from privjail.ops.source import Dataset, Source
 from privjail.release import Ask, Jail
 
@@ -26,7 +27,17 @@ def open_frame(dataset: Dataset, frame: Any, notion: Notion) -> Source:
 
 
 def release(asks: list[Ask]) -> list[Any]:
-    return jail().release(asks)
+    """Answer several asks at once, or fail with an error made from public facts only."""
+    try:
+        return jail().release(asks)
+    except DPError:
+        raise
+    except Exception:  # noqa: BLE001
+        pass
+    # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
+    raise InternalError(
+        "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
+    )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:
