@@ -29,7 +29,7 @@ from privjail.sensitive import (
     reveal_all,
     top_k,
 )
-from privjail.session import budget, consumed_privacy_budget
+from privjail.session import budget, connect, consumed_privacy_budget, disconnect
 
 __all__ = [
     "ApproxDP",
@@ -50,7 +50,9 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "budget",
+    "connect",
     "consumed_privacy_budget",
+    "disconnect",
     "exponential_mechanism",
     "gaussian_mechanism",
     "laplace_mechanism",

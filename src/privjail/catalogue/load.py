@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from privjail.catalogue.files import quietly
+from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.errors import SchemaError
 from privjail.ops.source import Unit
@@ -21,6 +21,8 @@ from privjail.plan.domain import (
 )
 from privjail.plan.node import moment
 from privjail.plan.physical import dtype_of, finite
+
+__all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
 TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
 MOMENTS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d")

@@ -35,12 +35,14 @@ ROW = "__row__"
 class PolarsEngine:
     """Runs plans on data sets held as Polars frames."""
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
-        self._frames: dict[Source, pl.DataFrame] = {}
+    def __init__(self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame] | None = None) -> None:
+        self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)
 
     def add(self, source: Source, frame: pl.DataFrame) -> None:
         """Hold a data set's rows, already in the shape that its schema promises."""
+        if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
+            self._cache = Cache(self._cache.limit)
         self._frames[source] = frame
 
     def evaluate(self, value: Value) -> Any:

@@ -27,6 +27,9 @@ def read_csv(
     ``schema``: a JSON or TOML file, or a dict; it is enforced. ``budget``: ε, or a PureDP, ApproxDP, ZCDP or
     RenyiDP. ``unit``: the column that says whose row it is, if a person can have several rows.
     """
+    remote = _remote(path, schema, budget, unit, max_rows_per_unit)
+    if remote is not None:
+        return remote
     from privjail.catalogue.files import read_csv_text
 
     frame = read_csv_text(Path(path), sep)
@@ -37,6 +40,9 @@ def read_parquet(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None
 ) -> PrivDataFrame:
     """Open a Parquet file as a private table; see read_csv for the arguments."""
+    remote = _remote(path, schema, budget, unit, max_rows_per_unit)
+    if remote is not None:
+        return remote
     from privjail.catalogue.files import read_parquet_frame
 
     frame = read_parquet_frame(Path(path))
@@ -48,10 +54,25 @@ def from_frame(
     max_rows_per_unit: int | None = None,
 ) -> PrivDataFrame:  # fmt: skip
     """Take a pandas or Polars frame as a private data set of this name; see read_csv for the arguments."""
+    if session.connection() is not None:
+        raise PlanError("a jail opens only data sets that its curator added", do="pd.read_csv(name)")
     from privjail.catalogue.files import frame_of
 
     held = frame_of(frame)
     return _open(f"frame:{next(_fresh)}", str(name), held, schema, budget, unit, max_rows_per_unit)
+
+
+def _remote(path: Any, *given: Any) -> PrivDataFrame | None:
+    """Against a jail: the data set of that name. Paths, schemas and budgets are the curator's."""
+    connection = session.connection()
+    if connection is None:
+        return None
+    if any(each is not None for each in given):
+        raise PlanError(
+            "schema, budget and unit are set by the curator of the jail", do="pd.read_csv(name) and nothing more"
+        )
+    source = connection.source(str(path))
+    return PrivDataFrame(source, {name: Column(source, name) for name, _ in source.dataset.columns})
 
 
 def _file_identity(path: Any) -> str:
