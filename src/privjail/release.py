@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privjail.budget.ledger import Charge, Ledger
@@ -50,7 +50,13 @@ class Jail:
     audit: list[Entry] = field(default_factory=list)
 
     def open(self, dataset: Dataset, frame: Any, notion: Notion) -> Source:
-        """Take in a data set whose frame already keeps what its schema promises."""
+        """Take in a data set whose frame already keeps what its schema promises.
+
+        The first name under which it is opened stays: another spelling of its path is no second budget.
+        """
+        for account in self.ledger.accounts():
+            if account.root.partition == dataset.identity:
+                dataset = replace(dataset, name=account.name)
         source = Source(dataset)
         self.ledger.open(source.cells[0], dataset.name, notion)
         self.engine.add(source, frame)
