@@ -7,6 +7,7 @@ of the groups of one partition are read off one contingency table, whatever grou
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -35,12 +36,14 @@ ROW = "__row__"
 class PolarsEngine:
     """Runs plans on data sets held as Polars frames."""
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
-        self._frames: dict[Source, pl.DataFrame] = {}
+    def __init__(self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame] | None = None) -> None:
+        self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)
 
     def add(self, source: Source, frame: pl.DataFrame) -> None:
         """Hold a data set's rows, already in the shape that its schema promises."""
+        if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
+            self._cache = Cache(self._cache.limit)
         self._frames[source] = frame
 
     def evaluate(self, value: Value) -> Any:
@@ -57,6 +60,12 @@ class PolarsEngine:
             if node not in done:
                 done[node] = self._value(node, [done[each] for each in node.inputs()])
         return done[value]
+
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
+        """The rows themselves, in their order: what distances speak of. Nothing of this is ever released."""
+        size, index = self._size(rows.base), self._index(rows)
+        held = {name: self._column(each, size) for name, each in columns.items()}
+        return pl.DataFrame(held if index is None else {name: c.gather(index) for name, c in held.items()})
 
     def _value(self, node: Value, inputs: list[Any]) -> Any:
         match node:
@@ -215,7 +224,7 @@ class PolarsEngine:
         shape = tuple(len(key.domain.labels or ()) for key in keys)
         match rows:
             case Filter(above, Compare("==", by, Lit() as key)) if (
-                by.domain.labels is not None and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
+                by.domain.labels is not None and len(keys) < 8 and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
             ):
                 code = _code(by, key.value)
                 if code is None:

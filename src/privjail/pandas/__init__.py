@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
-from privjail.pandas.functions import crosstab, cut, isna, merge, notna
+from privjail.pandas.functions import crosstab, cut, isna, isnull, merge, notna, notnull, to_numeric
 from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
-from privjail.pandas.refusals import refuse_function
+from privjail.pandas.refusals import public_or_refused
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 
@@ -20,12 +20,15 @@ __all__ = [
     "cut",
     "from_frame",
     "isna",
+    "isnull",
     "merge",
     "notna",
+    "notnull",
     "read_csv",
     "read_parquet",
+    "to_numeric",
 ]
 
 
 def __getattr__(name: str) -> object:
-    return refuse_function(name)
+    return public_or_refused(name)

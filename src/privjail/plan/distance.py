@@ -114,6 +114,8 @@ UNBOUNDED = Distance(None)
 def greatest(distances: Sequence[Distance]) -> Distance:
     """The distance of a maximum or minimum of numbers: max(x, y) moves no further than x or y does."""
     distinct = list({id(d): d for d in distances}.values())
+    if not distinct:
+        return Distance()
     if any(d.const is None for d in distinct):
         return UNBOUNDED
     return distinct[0] if len(distinct) == 1 else Distance(0, {}, (tuple(distinct),))
@@ -152,12 +154,12 @@ def l2_squared(distances: Sequence[Distance]) -> Number | None:
 
 
 def sqrt_up(x: Number) -> Fraction:
-    """A fraction that is at least √x, and exactly √x where that is rational."""
+    """A fraction that is at least √x: √x itself where that is rational, else less than a part in 2**62 above it."""
     x = Fraction(x)
     top, bottom = isqrt(x.numerator), isqrt(x.denominator)
     if top * top == x.numerator and bottom * bottom == x.denominator:
         return Fraction(top, bottom)
-    scale = 1 << 64
+    scale = 1 << 64 + max(0, x.denominator.bit_length() - x.numerator.bit_length()) // 2 + 1
     return Fraction(isqrt(x.numerator * scale * scale // x.denominator) + 1, scale)
 
 
