@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from privjail.budget.notions import Cost, Notion
+from privjail.budget.notions import Cost, Notion, PureDP
 from privjail.budget.tree import CostTree
 from privjail.errors import BudgetError, BudgetExceeded
 from privjail.plan.cells import Address, Cell
@@ -63,13 +63,13 @@ class Ledger:
         self._limits: list[SubLimit] = []
         self._lock = threading.RLock()
 
-    def open(self, root: Cell, name: str, notion: Notion) -> Account:
-        """The account of a data set; the first to open it sets the notion and the limit."""
+    def open(self, root: Cell, name: str, notion: Notion | None) -> Account:
+        """The account of a data set; the first to open it sets the notion and the limit (None: no wish)."""
         with self._lock:
             account = self._accounts.get(root)
             if account is None:
-                account = self._accounts[root] = Account(name, root, notion)
-            elif account.notion != notion:
+                account = self._accounts[root] = Account(name, root, notion or PureDP())
+            elif notion is not None and account.notion != notion:
                 raise BudgetError(
                     f"{name!r} is already open with another budget ({account.notion})",
                     do="a budget is set once, when the data set is first opened",

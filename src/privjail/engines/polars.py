@@ -7,6 +7,7 @@ of the groups of one partition are read off one contingency table, whatever grou
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -59,6 +60,12 @@ class PolarsEngine:
             if node not in done:
                 done[node] = self._value(node, [done[each] for each in node.inputs()])
         return done[value]
+
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
+        """The rows themselves, in their order: what distances speak of. Nothing of this is ever released."""
+        size, index = self._size(rows.base), self._index(rows)
+        held = {name: self._column(each, size) for name, each in columns.items()}
+        return pl.DataFrame(held if index is None else {name: c.gather(index) for name, c in held.items()})
 
     def _value(self, node: Value, inputs: list[Any]) -> Any:
         match node:

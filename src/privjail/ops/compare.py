@@ -6,7 +6,7 @@ from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.carried import constant
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, Numeric, TextDomain, TimeDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, IntDomain, Numeric, TextDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
 
@@ -45,6 +45,12 @@ class Compare(Expr):
         elif isinstance(domain, CategoryDomain):
             code = domain.code(self.b.value)
             right = pl.lit(-1 if code is None else code, dtype=pl.Int32())
+        elif isinstance(domain, IntDomain) and self.op == "==":
+            # Exactly: as floats, 2**60 and 2**60 + 1 would be equal, and groups would overlap.
+            whole = float(self.b.value).is_integer() and -(2**63) <= self.b.value < 2**63
+            if not whole:
+                return left.is_null().replace_strict([True, False], [None, False], return_dtype=pl.Boolean())
+            right = pl.lit(int(self.b.value), dtype=pl.Int64())
         elif isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
             right = pl.lit(self.b.value)
         else:

@@ -33,9 +33,9 @@ _TABLE: list[tuple[str, str, str]] = [
      "call .sum(), .count(), .size() or .mean(eps=…) one by one", "agg aggregate ohlc"),
     (_LOOK, "release counts, sums or means with a mechanism: .sum().reveal(eps=…), .mean(eps=…)",
      "to_csv to_parquet to_dict to_list tolist to_numpy to_json to_string to_markdown to_html to_excel to_sql "
-     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values array "
-     "items iterrows itertuples iteritems item info memory_usage nbytes style first last get keys pop explode repeat "
-     "to_period to_timestamp attrs flags set_flags sparse list struct"),
+     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values "
+     "array items iterrows itertuples iteritems item info memory_usage nbytes style first last get keys pop explode "
+     "repeat to_period to_timestamp attrs flags set_flags sparse list struct"),
     ("a plot shows rows of the data", "plot what you release: .hist(eps=…), .value_counts(sort=False).reveal(eps=…)",
      "plot boxplot"),
     ("which values occur is private", "use .value_counts(sort=False) or .nunique(), and release them",
@@ -102,76 +102,16 @@ def _of_pandas(name: str) -> bool:
 
 
 #: What privjail.pandas hands on from pandas: types and makers of public values, which hold no private data.
-PUBLIC = frozenset(
-    [
-        "NA",
-        "NaT",
-        "Timestamp",
-        "Timedelta",
-        "Interval",
-        "Period",
-        "Categorical",
-        "CategoricalDtype",
-        "DataFrame",
-        "Series",
-        "Index",
-        "MultiIndex",
-        "CategoricalIndex",
-        "IntervalIndex",
-        "DatetimeIndex",
-        "RangeIndex",
-        "TimedeltaIndex",
-        "PeriodIndex",
-        "Int64Dtype",
-        "Float64Dtype",
-        "BooleanDtype",
-        "StringDtype",
-        "IntervalDtype",
-        "DatetimeTZDtype",
-        "PeriodDtype",
-        "ArrowDtype",
-        "SparseDtype",
-        "Int8Dtype",
-        "Int16Dtype",
-        "Int32Dtype",
-        "UInt8Dtype",
-        "UInt16Dtype",
-        "UInt32Dtype",
-        "UInt64Dtype",
-        "Float32Dtype",
-        "DateOffset",
-        "IndexSlice",
-        "NamedAgg",
-        "NamedFunc",
-        "Grouper",
-        "Flags",
-        "date_range",
-        "bdate_range",
-        "interval_range",
-        "period_range",
-        "timedelta_range",
-        "option_context",
-        "set_option",
-        "get_option",
-        "reset_option",
-        "describe_option",
-        "options",
-        "set_eng_float_format",
-        "show_versions",
-        "api",
-        "arrays",
-        "errors",
-        "offsets",
-        "testing",
-        "tseries",
-        "util",
-        "plotting",
-        "compat",
-        "core",
-        "io",
-        "col",
-    ]
-)
+_PUBLIC = """
+    NA NaT Timestamp Timedelta Interval Period Categorical CategoricalDtype DataFrame Series Index MultiIndex
+    CategoricalIndex IntervalIndex DatetimeIndex RangeIndex TimedeltaIndex PeriodIndex Int64Dtype Float64Dtype
+    BooleanDtype StringDtype IntervalDtype DatetimeTZDtype PeriodDtype ArrowDtype SparseDtype Int8Dtype Int16Dtype
+    Int32Dtype UInt8Dtype UInt16Dtype UInt32Dtype UInt64Dtype Float32Dtype DateOffset IndexSlice NamedAgg NamedFunc
+    Grouper Flags date_range bdate_range interval_range period_range timedelta_range option_context set_option
+    get_option reset_option describe_option options set_eng_float_format show_versions api arrays errors offsets
+    testing tseries util plotting compat core io col
+"""
+PUBLIC = frozenset(_PUBLIC.split())
 
 
 def public_or_refused(name: str) -> Any:
