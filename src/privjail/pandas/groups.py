@@ -87,6 +87,10 @@ class PrivDataFrameGroupBy(Prisoner):
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
 
     @property
+    def ndim(self) -> int:
+        return 1 if self._single() else 2
+
+    @property
     def ngroups(self) -> int:
         """The number of possible groups, which is public."""
         total = 1

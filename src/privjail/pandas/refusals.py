@@ -66,7 +66,7 @@ _TABLE: list[tuple[str, str, str]] = [
     ("a private column has no rows to drop by label, and no labels to name", "filter by a condition, or use "
      ".rename(name)", "drop add_prefix add_suffix set_axis filter insert"),
     ("it is offered for one column at a time", 'take the column first: df["a"]',
-     "rolling map between case_when dt str cat name"),
+     "rolling map between case_when dt str cat name dtype dtypes"),
     ("in groups it has no rule yet", "iterate over the groups, for key, group in df.groupby(…), or use get_group(key): "
      "exclusive groups cost no more than one", "describe hist nunique tail shift diff"),
 ]  # fmt: skip

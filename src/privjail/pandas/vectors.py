@@ -343,6 +343,7 @@ class SensitiveDataFrame(Vector):
 
     def _public(self, answer: Any) -> Any:
         import numpy
+
         import pandas
 
         return pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
