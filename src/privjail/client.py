@@ -128,7 +128,7 @@ class Connection:
 
     def _collect(self, value: Node, new: list[Node]) -> None:
         """Number the nodes that were not sent yet, inputs first."""
-        from privjail.jail.encode import children
+        from privjail.jail.encode import inputs
 
         waiting = [value]
         while waiting:
@@ -136,7 +136,7 @@ class Connection:
             if id(each) in self._numbers:
                 waiting.pop()
                 continue
-            missing = [child for child in children(each) if id(child) not in self._numbers]
+            missing = [child for child in inputs(each) if id(child) not in self._numbers]
             if missing:
                 waiting.extend(missing)
                 continue

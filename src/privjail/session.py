@@ -54,7 +54,7 @@ def disconnect() -> None:
         ended.close()
 
 
-def open_frame(dataset: Dataset, frame: Any, notion: Notion) -> Source:
+def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
     return jail().open(dataset, frame, notion)
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``privjail schema draft``, ``privjail schema check``, ``privjail version``.
+"""The command line: schemas here, the jail's commands in jail_cli.py.
 
 Further parts of the library bring their own commands: a module listed in PARTS that exists is mounted.
 """
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from privjail.curator.check import ColumnReport, check
 from privjail.curator.draft import draft, read_raw, spell
+from privjail.curator.jail_cli import register
 from privjail.errors import DPError
 
 #: command → the module that holds its typer ``app``
@@ -35,7 +36,6 @@ LEAK = (
 app = typer.Typer(
     help="PrivJail for the owner of the data.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 schema_app = typer.Typer(help="Write and try schema files.", no_args_is_help=True)
@@ -55,6 +55,7 @@ def _mount() -> None:
 
 
 _mount()
+register(app)
 
 
 def run() -> None:

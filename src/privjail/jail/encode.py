@@ -13,7 +13,7 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.source import Source
-from privjail.plan.node import Lit, Node, micros
+from privjail.plan.node import Lit, Node, children, micros
 
 
 def literal(lit: Lit) -> pb.Literal:
@@ -59,19 +59,9 @@ def node(each: Node, number: int, ids: Any) -> pb.Node:
     return pb.Node(id=number, kind=type(each).kind, fields=fields)
 
 
-def children(each: Node) -> list[Node]:
+def inputs(each: Node) -> list[Node]:
     """The nodes that a node refers to; constants travel inside their node."""
-    if isinstance(each, Source):
-        return []
-    found: list[Node] = []
-    waiting = list(each.fields())
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, tuple):
-            waiting.extend(value)
-        elif isinstance(value, Node) and not isinstance(value, Lit):
-            found.append(value)
-    return found
+    return [] if isinstance(each, Source) else [child for child in children(each) if not isinstance(child, Lit)]
 
 
 def mechanism(chosen: Mechanism) -> pb.Mechanism:

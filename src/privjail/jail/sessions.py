@@ -12,7 +12,7 @@ from typing import Any
 from privjail.errors import DPError
 from privjail.jail import decode
 from privjail.jail import privjail_pb2 as pb
-from privjail.jail.encode import children
+from privjail.jail.encode import inputs
 from privjail.jail.limits import LimitError, Limits
 from privjail.plan.node import Node
 
@@ -45,7 +45,7 @@ class Session:
                 "bytes in one node", size, limits.literal_bytes + 64 * len(message.fields) + limits.message_bytes // 4
             )
             built = decode.build(message, known, source)  # type: ignore[arg-type]
-            depth = 1 + max((self.depths.get(child, 1) for child in children(built)), default=0)
+            depth = 1 + max((self.depths.get(child, 1) for child in inputs(built)), default=0)
             limits.check("depth of the plan", depth, limits.depth)
             self.depths[built] = max(depth, self.depths.get(built, 0))
             known.add(message.id, built)

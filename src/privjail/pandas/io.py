@@ -102,5 +102,5 @@ def _open(
     return PrivDataFrame(source, {column: Column(source, column) for column in domains})
 
 
-def _notion(budget: Any) -> Notion:
-    return budget if isinstance(budget, Notion) else PureDP(budget)
+def _notion(budget: Any) -> Notion | None:
+    return budget if budget is None or isinstance(budget, Notion) else PureDP(budget)

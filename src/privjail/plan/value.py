@@ -193,13 +193,17 @@ class Value(Node):
     def text(self) -> str:
         raise TypeError(f"{type(self).__name__} has no text")
 
+    def spell_out(self) -> str:
+        return self.text()
+
     def __str__(self) -> str:
-        text = self.text()
-        return text if len(text) <= 300 else text[:297] + "…"
+        return self.shown()
 
 
 def common_grid(grids: Sequence[Fraction]) -> Fraction:
     """The coarsest grid on which all given grids lie."""
+    if all(g == grids[0] for g in grids):
+        return grids[0]
     from math import gcd, lcm
 
     tops = gcd(*(g.numerator * (lcm(*(h.denominator for h in grids)) // g.denominator) for g in grids))
