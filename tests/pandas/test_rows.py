@@ -28,6 +28,8 @@ ROWS = {
     "sort mixed": lambda d: d.sort_values(["k", "i", "x"], ascending=[False, True, False], kind="stable"),
     "sort text": lambda d: d.sort_values("s", kind="stable"),
     "sort time": lambda d: d.sort_values("t", kind="stable"),
+    "sort options": lambda d: d.sort_values("x", kind="stable", na_position="last", ignore_index=True),
+    "reset_index": lambda d: d[d["i"] > 0].reset_index(drop=True),
     "sort bool": lambda d: d.sort_values("b", kind="stable"),
     "head": lambda d: d.head(7),
     "head default": lambda d: d.head(),
