@@ -36,7 +36,7 @@ def test_no_release_takes_such_an_eps_v39(eps: Any) -> None:
     n = people.df.shape[0]
     counts = people.df.region.value_counts(sort=False)
     ways: list[Any] = [
-        lambda: n.reveal(eps=eps), lambda: n.reveal(eps=eps, delta=0.1), lambda: n.reveal(rho=eps) if eps is not None else n.reveal(),
+        lambda: n.reveal(eps=eps), lambda: n.reveal(eps=eps, delta=0.1), lambda: n.reveal(rho=eps),
         lambda: n.reveal(eps=0.1, delta=eps if eps is not None else 0), lambda: pj.laplace_mechanism(n, eps=eps),
         lambda: pj.gaussian_mechanism(n, eps=eps, delta=0.1), lambda: pj.gaussian_mechanism(n, rho=eps),
         lambda: pj.exponential_mechanism(counts, eps=eps), lambda: pj.noisy_max(counts, eps=eps),
@@ -233,7 +233,7 @@ def test_budget_and_unit_cannot_be_replaced_v33(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_keeps_its_account_v37(tmp_path: Path) -> None:
-    """V-37, as far as one process goes: the account outlives the frame. It does not outlive the process (KNOWN_LIMITS)."""
+    """V-37, as far as one process goes: the account outlives the frame (but not the process: KNOWN_LIMITS)."""
     path = _csv(tmp_path / "people.csv")
     old = read_csv(path, SCHEMA, budget=1)
     big = old[old.age > 40]

@@ -18,7 +18,7 @@ def _reveal(*numbers: Any, eps: float = 0.1) -> None:
 
 
 def test_the_figure_of_the_paper() -> None:
-    """000 §5, figure 3: n1 unsplit, n2 and n3 in one group each, n4 in two, n5 from both an unsplit and a split table."""
+    """000 §5, figure 3: n1 unsplit, n2 and n3 in one group each, n4 in two, n5 from an unsplit and a split table."""
     people = People()
     df = people.df
     groups = dict(df.groupby("region"))
@@ -94,7 +94,7 @@ def test_a_condition_and_its_complement_exclude_each_other() -> None:
 def test_groups_inside_groups() -> None:
     people = People()
     df = people.df
-    for sex, women in df.groupby("sex"):
+    for _, women in df.groupby("sex"):
         for _, few in women.groupby("region"):
             few.shape[0].reveal(eps=0.1)
         women[women.age > 40].shape[0].reveal(eps=0.1)

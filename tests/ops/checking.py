@@ -191,40 +191,30 @@ def check_rows(rows: Rows, pairs: Pairs) -> int:
     return worst
 
 
-def check_expr(expr: Expr, tables: Iterable[Table], rows: Rows | None = None) -> set[Any]:
+def check_row_wise(expr: Expr, pairs: Pairs) -> set[Any]:
     """Each value lies in the domain and depends on its row only (V-17), so that the distance is kept.
 
     Gives the values that came out.
     """
     about(expr)
-    rows = rows if rows is not None else expr.base
-    assert rows is not None
-    run = memo(lambda data: table(rows, (*seen(rows), expr), data))
-    plain = memo(lambda data: table(rows, seen(rows), data))
-    alone: dict[Any, Any] = {}
-    out: set[Any] = set()
-    for data in tables:
-        for row, before in zip(run(data), plain(data), strict=True):
-            assert row[:-1] == before
-            known = alone.setdefault(before, row[-1])
-            assert known == row[-1] and type(known) is type(row[-1]), f"V-17: {expr} is not a function of its row"
-            out.add(row[-1])
-    return out
-
-
-def check_kept(expr: Expr, pairs: Pairs) -> int:
-    """Rows with the expression's value beside them move as far as the rows do: the distance is kept."""
-    about(expr)
     rows = expr.base
     assert rows is not None
     claim = rows.distance.value
     run = memo(lambda data: table(rows, (*seen(rows), expr), data))
-    worst = 0
+    values: dict[Any, Any] = {}
     for left, right in pairs:
         moved = edits(run(left), run(right))
         assert claim is None or moved <= claim, f"{expr}: {left} and {right} are {moved} apart, claimed {claim}"
-        worst = max(worst, moved)
-    return worst
+        for *row, value in (*run(left), *run(right)):
+            known = values.setdefault(repr(row), value)  # by spelling: 0.0 and -0.0 are two rows
+            assert known == value and type(known) is type(value), f"V-17: {expr} is no function of its row"
+    return set(values.values())
+
+
+def growing(data: Iterable[Any]) -> list[tuple[Table, Table]]:
+    """Neighbours: a table, row by row."""
+    data = tuple(data)
+    return [(data[:i], data[: i + 1]) for i in range(len(data))]
 
 
 def check_value(value: Value, pairs: Pairs, source: Source) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from privjail.ops.logic import Not
 from privjail.ops.slice import Slice
 from privjail.ops.window import Lag, Window
 
-from .checking import check_expr, check_kept, check_rows, covers, given, table
+from ..tables import edits
+from .checking import about, carried, check_row_wise, check_rows, covers, given, table
 from .worlds import NUMBERS, TWO_EACH
 
 sizes = st.integers(0, 3)
@@ -60,8 +61,7 @@ def test_a_lagged_column_moves_with_its_window(pair, k):
     window = Window(NUMBERS.source, 2, 2)
     lag = Lag(window, NUMBERS.column("x"), k)
 
-    check_kept(lag, [pair])
-    check_expr(lag, pair)
+    check_row_wise(lag, [pair])
 
 
 @covers("small world", "lag")
@@ -71,21 +71,23 @@ def test_lags_and_differences_in_the_small_world():
     window = Window(NUMBERS.source, 1, 1)
     for k in (-1, 0, 1):
         lag = Lag(window, x, k)
-        check_kept(lag, NUMBERS.pairs(3))
-        check_expr(lag, NUMBERS.tables(3))
+        check_row_wise(lag, NUMBERS.pairs(3))
         assert lag.domain.nullable
     difference = Arithmetic("-", Lag(window, x, 0), Lag(window, x, 1))
-    check_kept(difference, NUMBERS.pairs(3))
+    check_row_wise(difference, NUMBERS.pairs(3))
 
 
 @covers("witness", "lag")
 def test_a_lag_alone_reaches_the_distance_of_its_window():
-    """A row inserted between two others is seen by the row below it: with shift(1) alone, three edits."""
+    """A row inserted between two others is seen by the row below it: the pair (x, shift(1)) makes three edits."""
     window = Window(NUMBERS.source, 1, 0)
     lag = Lag(window, NUMBERS.column("x"), 1)
     left, right = ((0,), (0,), (1,), (1,)), ((0,), (0,), (None,), (1,), (1,))
 
-    assert check_kept(lag, [(left, right)]) == window.distance.value == 3
+    about(lag)
+    assert edits(table(window, (lag,), left), table(window, (lag,), right)) == 1
+    both = (carried(window, NUMBERS.column("x")), lag)
+    assert edits(table(window, both, left), table(window, both, right)) == window.distance.value == 3
 
 
 def test_a_lag_is_the_value_above_and_null_where_there_is_none():

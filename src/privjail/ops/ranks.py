@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from sys import float_info
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -39,6 +40,8 @@ class Ranks(Value):
         points = tuple(c.value for c in self.candidates)
         if not 1 <= len(points) <= MOST_CANDIDATES or any(not isinstance(p, (int, float)) for p in points):
             raise PlanError(f"between 1 and {MOST_CANDIDATES} candidate numbers are needed")
+        if any(not abs(p) <= float_info.max for p in points):
+            raise PlanError("the candidates must be finite")
         if any(p >= q for p, q in zip(points, points[1:], strict=False)):
             raise PlanError("the candidates must rise")
         if not (0 <= self.below <= 1 and 0 <= self.above <= 1):

@@ -90,6 +90,8 @@ class Vector(Sensitive):
 
 def position(labels: Sequence[Any], key: Any) -> int | None:
     """Where a public label stands; an interval goes by its text too."""
+    if type(key).__module__ == "numpy" and getattr(key, "ndim", 1) == 0:
+        key = key.item()
     for i, label in enumerate(labels):
         if isinstance(label, bool) != isinstance(key, bool):
             continue
