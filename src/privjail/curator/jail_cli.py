@@ -392,11 +392,10 @@ def serve(
 
 def _warm() -> None:
     """Import what the first release needs: slow, and not needed to open the port."""
-    import privjail.catalogue.load
-    import privjail.engines.polars
-    from privjail.mechanisms.noise import Noise
+    import importlib
 
-    Noise().laplace(1.0, 1)
+    for module in ("privjail.catalogue.origins", "privjail.engines.polars", "opendp.prelude"):
+        importlib.import_module(module)
 
 
 def register(app: typer.Typer) -> None:

@@ -94,7 +94,10 @@ class Service:
     def _answered(self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask]) -> pb.ReleaseReply:
         number = request.request.hex()
         program = [(str(ask.value), repr(ask.mechanism)) for ask in asks]
-        caps: dict[str, Cost] = {cap.dataset: (decode.fraction(cap.most),) for cap in request.caps}
+        caps: dict[str, Cost] = {}
+        for cap in request.caps:  # of blocks inside each other, the narrowest holds
+            most = (decode.fraction(cap.most),)
+            caps[cap.dataset] = min(most, caps.get(cap.dataset, most))
         digest = _digest(asks, caps)
         if self.ledger.known(user, number) == digest:
             kept = self.ledger.answer(user, number)
