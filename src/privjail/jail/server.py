@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import logging
 import secrets
@@ -21,7 +20,8 @@ from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Limits
 from privjail.jail.metrics import serve_metrics
 from privjail.jail.service import Service, on_clock
-from privjail.jail.store import SQLiteStore, Store
+from privjail.jail.store import open_store
+from privjail.jail.tokens import token_hash
 
 log = logging.getLogger("privjail.jail")
 CALLS = {
@@ -46,19 +46,6 @@ class Options:
     metrics_port: int | None = None
     ledger_url: str | None = None
     limits: Limits = Limits()
-
-
-def open_store(folder: Path, url: str | None) -> Store:
-    if url is None:
-        return SQLiteStore(folder)
-    from privjail.jail.postgres import PostgresStore
-
-    return PostgresStore(url, folder)
-
-
-def token_hash(token: str) -> str:
-    """Tokens are 256 random bits, so that one plain hash is enough to keep them by."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]

@@ -32,14 +32,18 @@ class Service:
     """The calls of the wire, for a user whose identity is already established."""
 
     def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None) -> None:
-        from privjail.engines.polars import PolarsEngine
-
         self.ledger, self.catalogue, self.limits = ledger, catalogue, limits
         self.noise = noise or Noise()
         self.metrics = Metrics()
-        self.sessions = Sessions(limits, lambda: PolarsEngine(limits.cache_bytes_per_session, catalogue.frames))
+        self.sessions = Sessions(limits, self._engine)
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._lock = threading.Lock()
+
+    def _engine(self) -> Any:
+        # Slow to import: a jail opens its port first.
+        from privjail.engines.polars import PolarsEngine
+
+        return PolarsEngine(self.limits.cache_bytes_per_session, self.catalogue.frames)
 
     def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
         if request.version != VERSION:
@@ -90,7 +94,10 @@ class Service:
     def _answered(self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask]) -> pb.ReleaseReply:
         number = request.request.hex()
         program = [(str(ask.value), repr(ask.mechanism)) for ask in asks]
-        caps: dict[str, Cost] = {cap.dataset: (decode.fraction(cap.most),) for cap in request.caps}
+        caps: dict[str, Cost] = {}
+        for cap in request.caps:  # of blocks inside each other, the narrowest holds
+            most = (decode.fraction(cap.most),)
+            caps[cap.dataset] = min(most, caps.get(cap.dataset, most))
         digest = _digest(asks, caps)
         if self.ledger.known(user, number) == digest:
             kept = self.ledger.answer(user, number)
