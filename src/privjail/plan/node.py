@@ -25,7 +25,7 @@ class Interned(type):
         key = (cls, *args)
         node = _alive.get(key)
         if node is None:
-            made = super().__call__(*args)  # outside of the lock: deriving the facts of one node must not hold up others
+            made = super().__call__(*args)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
                 node = _alive.get(key)
                 if node is None:
