@@ -105,6 +105,7 @@ def test_every_label_occurs():
     expr = Categorise(LETTERS.column("x"), (Lit.of("b"), Lit.of("a")), 1)
 
     assert check_row_wise(expr, growing(LETTERS.rows)) == {"a", "b", None}
+    assert table(LETTERS.source, (expr,), LETTERS.rows) == LETTERS.rows
     assert expr.domain == CategoryDomain(True, ("b", "a"), True)
 
 

@@ -52,6 +52,8 @@ def inside(x, interval):
 def test_every_interval_occurs_and_only_where_it_can_a_null():
     expr = cut(SIGNED.column("x"), (-8, 0, 5))
     assert check_row_wise(expr, growing(SIGNED.rows)) == {None, Interval(-8, 0, "right"), Interval(0, 5, "right")}
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 0, 5)),), ((-7,), (0,)))[0] == (None,)
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 5), None, 0),), ((-7,), (5,)))[1] == (None,)
     whole = World((("x", IntDomain(False, -7, 5)),), ())
     assert not cut(whole.column("x"), (-8, 0, 5)).domain.nullable
     assert cut(whole.column("x"), (-7, 0, 5)).domain.nullable

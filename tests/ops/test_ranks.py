@@ -66,7 +66,9 @@ def test_the_claims_are_reached_by_all_scores_at_once():
 @covers("small world", "ranks")
 def test_ranks_in_the_small_world():
     for world in (SIGNED, FLOATS):
-        value = ranks(world.source, world.column("x"), (-7, -1.5, 0, 0.5, 5), Fraction(1, 2), Fraction(1, 3), Fraction(1))
+        value = ranks(
+            world.source, world.column("x"), (-7, -1.5, 0, 0.5, 5), Fraction(1, 2), Fraction(1, 3), Fraction(1)
+        )
         check_value(value, world.pairs(), world.source)
 
 
