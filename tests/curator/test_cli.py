@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 def call(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "120", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=env)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=env)
 
 
 def privjail(folder: Path, *args: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
