@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -83,8 +83,11 @@ class Connection:
 
         with self._lock:
             if name not in self._opened:
-                request = self._pb.DescribeRequest(session=self._session, name=name)
-                self._opened[name] = Source(facts.from_wire(self._call("Describe", request, self._pb.Dataset)))
+                pb = self._pb
+                described = self._in_session(
+                    lambda: self._call("Describe", pb.DescribeRequest(session=self._session, name=name), pb.Dataset)
+                )
+                self._opened[name] = Source(facts.from_wire(described))
             return self._opened[name]
 
     def release(self, asks: list[Ask], request: bytes | None = None) -> list[Any]:
@@ -96,13 +99,20 @@ class Connection:
             ask.mechanism.check(ask.value)
         number = secrets.token_bytes(16) if request is None else request
         with self._lock:
+            reply = self._in_session(lambda: self._send(number, asks))
+        return [_public(answer) for answer in reply.answers]
+
+    def _in_session(self, call: Callable[[], Any]) -> Any:
+        """Call; where the jail has restarted and lost the session, open another one and call again."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
             try:
-                reply = self._send(number, asks)
+                return call()
             except SessionLost:
+                if time.monotonic() > deadline:
+                    raise
                 self._reset()
                 self._open()
-                reply = self._send(number, asks)
-        return [_public(answer) for answer in reply.answers]
 
     def _send(self, number: bytes, asks: list[Ask]) -> Any:
         from privjail.jail import encode
@@ -164,8 +174,12 @@ class Connection:
         return self._numbers[id(each)][1]
 
     def _balances(self) -> Any:
-        request = self._pb.BudgetRequest(session=self._session)
-        return self._call("Budget", request, self._pb.BudgetReply).balances
+        pb = self._pb
+        with self._lock:
+            reply = self._in_session(
+                lambda: self._call("Budget", pb.BudgetRequest(session=self._session), pb.BudgetReply)
+            )
+        return reply.balances
 
     def consumed(self) -> dict[str, Any]:
         out = {}
@@ -242,7 +256,6 @@ def connect(
         ("grpc.max_receive_message_length", 256 * 2**20),
         ("grpc.max_send_message_length", 256 * 2**20),
         ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is back before PATIENCE is over
-        ("grpc.min_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 1000),
     ]
     if insecure_loopback:
