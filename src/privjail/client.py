@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from privjail import errors
 from privjail.budget.amounts import amount
@@ -22,7 +22,9 @@ from privjail.ops.source import Source
 from privjail.plan.node import Node
 from privjail.release import Ask
 
+T = TypeVar("T")
 PATIENCE = 20.0  # seconds to keep trying while a jail restarts
+NO_JAIL = ("certificate", "handshake", "ssl", "tls")  # in gRPC's words for a peer that is not the jail
 REPORTS: dict[str, Any] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
 
@@ -41,7 +43,7 @@ class Connection:
 
     # -- calls
 
-    def _call(self, method: str, request: Any, reply: Any) -> Any:
+    def _call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
         import grpc
 
         call = self._channel.unary_unary(
@@ -49,15 +51,17 @@ class Connection:
             request_serializer=lambda m: m.SerializeToString(),
             response_deserializer=reply.FromString,
         )
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while True:
             try:
                 return call(request, metadata=(("authorization", f"Bearer {self._token}"),), timeout=600)
             except grpc.RpcError as e:
                 # Sending the same request again is safe: its id makes the jail answer and charge it once.
-                if e.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
-                    raise _error(e) from None
-                time.sleep(0.1)
+                gone = e.code() is not grpc.StatusCode.UNAVAILABLE or _stranger(e)
+                error = _error(e) if gone or time.monotonic() > deadline else None
+            if error is not None:
+                raise error  # outside of the handler: gRPC's own error says nothing to an analyst
+            time.sleep(0.1)
 
     def _reset(self) -> None:
         self._numbers: dict[int, tuple[Any, int]] = {}
@@ -71,9 +75,27 @@ class Connection:
     def close(self) -> None:
         """End the session; the jail frees what it kept for it."""
         try:
-            self._call("Close", self._pb.CloseRequest(session=self._session), self._pb.CloseReply)
+            self._call("Close", self._pb.CloseRequest(session=self._session), self._pb.CloseReply, patience=1.0)
+        except DPError:
+            pass  # a jail that is gone, or has forgotten the session, keeps nothing for it
         finally:
             self._channel.close()
+
+    def _in_session(self, work: Callable[[], T]) -> T:
+        """Do something in the session; in a new one if the jail no longer knows it."""
+        deadline = time.monotonic() + PATIENCE
+        with self._lock:
+            while True:
+                try:
+                    return work()
+                except SessionLost:
+                    if time.monotonic() > deadline:
+                        raise
+                self._reset()
+                self._open()
+
+    def __repr__(self) -> str:
+        return f"connection of {self.user} to a jail with {len(self.datasets)} data sets"
 
     # -- what the face needs
 
@@ -81,14 +103,13 @@ class Connection:
         """Open a data set by the curator's name for it."""
         from privjail.jail import facts
 
-        with self._lock:
-            if name not in self._opened:
-                pb = self._pb
-                described = self._in_session(
-                    lambda: self._call("Describe", pb.DescribeRequest(session=self._session, name=name), pb.Dataset)
-                )
-                self._opened[name] = Source(facts.from_wire(described))
-            return self._opened[name]
+        def described() -> Any:
+            request = self._pb.DescribeRequest(session=self._session, name=name)
+            return self._call("Describe", request, self._pb.Dataset)
+
+        if name not in self._opened:
+            self._opened[name] = Source(facts.from_wire(self._in_session(described)))
+        return self._opened[name]
 
     def release(self, asks: list[Ask], request: bytes | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
@@ -98,21 +119,8 @@ class Connection:
         for ask in asks:
             ask.mechanism.check(ask.value)
         number = secrets.token_bytes(16) if request is None else request
-        with self._lock:
-            reply = self._in_session(lambda: self._send(number, asks))
+        reply = self._in_session(lambda: self._send(number, asks))
         return [_public(answer) for answer in reply.answers]
-
-    def _in_session(self, call: Callable[[], Any]) -> Any:
-        """Call; where the jail has restarted and lost the session, open another one and call again."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return call()
-            except SessionLost:
-                if time.monotonic() > deadline:
-                    raise
-                self._reset()
-                self._open()
 
     def _send(self, number: bytes, asks: list[Ask]) -> Any:
         from privjail.jail import encode
@@ -134,9 +142,8 @@ class Connection:
         try:
             return self._call("Release", request, self._pb.ReleaseReply)
         except DPError:
-            # Whether the jail took the nodes is not known: number them anew next time.
-            for each in new:
-                self._numbers.pop(id(each), None)
+            # Whether the jail took the nodes is not known: they get new numbers next time, and the old ones go.
+            self._gone += gone + [self._numbers.pop(id(each))[1] for each in new if id(each) in self._numbers]
             raise
 
     def _collect(self, value: Node, new: list[Node]) -> None:
@@ -174,12 +181,11 @@ class Connection:
         return self._numbers[id(each)][1]
 
     def _balances(self) -> Any:
-        pb = self._pb
-        with self._lock:
-            reply = self._in_session(
-                lambda: self._call("Budget", pb.BudgetRequest(session=self._session), pb.BudgetReply)
-            )
-        return reply.balances
+        def asked() -> Any:
+            request = self._pb.BudgetRequest(session=self._session)
+            return self._call("Budget", request, self._pb.BudgetReply)
+
+        return self._in_session(asked).balances
 
     def consumed(self) -> dict[str, Any]:
         out = {}
@@ -219,6 +225,11 @@ def _public(answer: Any) -> Any:
     return list(value.items) if which in ("numbers", "positions") else value
 
 
+def _stranger(e: Any) -> bool:
+    """Whether somebody answered who is not the jail, or whom the jail does not want to talk to."""
+    return any(word in (e.details() or "").lower() for word in NO_JAIL)
+
+
 def _error(e: Any) -> DPError:
     """The jail's error, as if it had been raised here."""
     import grpc
@@ -227,6 +238,9 @@ def _error(e: Any) -> DPError:
         name, what, plan, do = json.loads(e.details())
     except (ValueError, TypeError):
         name, what, plan, do = "DPError", f"the jail cannot be reached ({e.code().name.lower()})", None, None
+        if _stranger(e):
+            what = "no secure connection to the jail: the certificates do not match"
+            do = "ask the curator for a new connection file"
         if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
             what, do = "the request is too large for this jail", "release less at once"
     if name == "SessionError":

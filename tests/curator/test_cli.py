@@ -135,9 +135,7 @@ def test_check_counts_what_the_schema_changes(folder: Path) -> None:
 def test_check_counts_rows_beyond_the_bound_of_a_unit(folder: Path) -> None:
     (folder / "visits.csv").write_text("who,x\na,1\na,2\na,3\nb,1\n,5\n", encoding="utf-8")
     (folder / "visits.json").write_text("{}", encoding="utf-8")
-    done = privjail(
-        folder, "schema", "check", "visits.csv", "visits.json", "--unit", "who", "--max-rows-per-unit", "2"
-    )
+    done = privjail(folder, "schema", "check", "visits.csv", "visits.json", "--unit", "who", "--max-rows-per-unit", "2")
 
     assert "2 of 5 rows are dropped" in done.stdout
 

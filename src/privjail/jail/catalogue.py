@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from privjail.errors import PlanError, SchemaError
 from privjail.jail.ledger import DurableLedger
 from privjail.ops.source import Dataset, Source
+
+log = logging.getLogger("privjail.jail")
 
 
 class Catalogue:
@@ -30,7 +33,7 @@ class Catalogue:
         if not self._ledger.state.allowed(user, name):
             self._ledger.refresh()
             if not self._ledger.state.allowed(user, name):
-                raise PlanError(f"there is no data set {name!r} for you", do="ask the curator for a grant")
+                raise PlanError(f"there is no data set {name[:100]!r} for you", do="ask the curator for a grant")
         with self._lock:
             if name not in self._open:
                 self._open[name] = self._load(name)
@@ -48,7 +51,11 @@ class Catalogue:
                 f"the data of {name!r} has changed since it was added",
                 do="the curator adds changed data under a new name, with a budget of its own",
             )
-        frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
+        try:
+            frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
+        except Exception as e:  # it could be loaded when it was added; what is wrong now is for the curator to know
+            log.error("data set %r cannot be loaded: %s", name, type(e).__name__)
+            raise SchemaError(f"the data set {name!r} cannot be opened now", do="tell the curator") from None
         source = Source(Dataset(name, name, tuple(domains.items()), entry.unit))
         self.frames[source] = frame
         return source

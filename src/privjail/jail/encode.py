@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import typing
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
+from privjail.errors import PlanError
 from privjail.jail import privjail_pb2 as pb
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
@@ -14,6 +17,15 @@ from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.source import Source
 from privjail.plan.node import Lit, Node, children, micros
+
+LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
+
+
+@cache
+def declared(cls: type[Node]) -> tuple[Any, ...]:
+    """The declared types of a node's fields, in order."""
+    hints = typing.get_type_hints(cls)
+    return tuple(hints[name] for name in cls.__match_args__)  # type: ignore[attr-defined]
 
 
 def literal(lit: Lit) -> pb.Literal:
@@ -51,11 +63,27 @@ def field(value: Any, ids: Any) -> pb.Field:
     raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 
+def label(value: Any) -> pb.Field:
+    """A public label of a vector: a constant, an interval (ours or pandas'), or a tuple of labels."""
+    if isinstance(value, tuple):
+        return pb.Field(list=pb.Fields(items=[label(each) for each in value]))
+    if type(value).__name__ == "Interval":
+        return pb.Field(interval=pb.Interval(left=value.left, right=value.right, closed=value.closed))
+    try:
+        return pb.Field(literal=literal(Lit.of(value)))
+    except TypeError:
+        raise PlanError(f"a label must be a constant, not {type(value).__name__}") from None
+
+
 def node(each: Node, number: int, ids: Any) -> pb.Node:
     if isinstance(each, Source):
         fields = [pb.Field(dataset=each.dataset.name)]
     else:
-        fields = [field(value, ids) for value in each.fields()]
+        types = declared(type(each))
+        fields = [
+            label(value) if type_ == LABELS else field(value, ids)
+            for value, type_ in zip(each.fields(), types, strict=True)
+        ]
     return pb.Node(id=number, kind=type(each).kind, fields=fields)
 
 

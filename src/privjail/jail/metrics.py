@@ -32,6 +32,8 @@ def serve_metrics(metrics: Metrics, sessions: Any, host: str, port: int) -> Thre
     """GET /metrics on a port of its own."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = 10
+
         def do_GET(self) -> None:  # noqa: N802
             body = metrics.text(len(sessions)).encode() if self.path == "/metrics" else b""
             self.send_response(200 if body else 404)

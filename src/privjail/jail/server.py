@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import logging
 import secrets
+import threading
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +18,18 @@ import grpc
 from privjail.errors import DPError
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
+from privjail.jail.decode import parse
 from privjail.jail.ledger import DurableLedger
-from privjail.jail.limits import Limits
+from privjail.jail.limits import Busy, Limits
 from privjail.jail.metrics import serve_metrics
-from privjail.jail.service import Service, on_clock
+from privjail.jail.service import Failed, Service, on_clock
+from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store
 from privjail.jail.tokens import token_hash
 
 log = logging.getLogger("privjail.jail")
+LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
+STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, Failed: grpc.StatusCode.INTERNAL}
 CALLS = {
     "Open": (pb.OpenRequest, "open"),
     "Close": (pb.CloseRequest, "close"),
@@ -48,6 +54,17 @@ class Options:
     limits: Limits = Limits()
 
 
+def spelled(error: DPError) -> str:
+    """An error as the wire carries it. What the client wrote may be quoted in it, but not at any length."""
+
+    def short(text: str | None) -> str | None:
+        if text is None or len(json.dumps(text)) <= LONGEST:
+            return text
+        return text[: LONGEST // 12] + "…"
+
+    return json.dumps([type(error).__name__, short(error.what), short(error.plan), short(error.do)])
+
+
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Every call goes the same way: authenticate, answer, and turn errors into quiet ones."""
 
@@ -60,37 +77,39 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             return None
         message, name = CALLS[method]
 
-        def call(request: Any, context: Any) -> Any:
-            return on_clock(self._options.time_quantum, lambda: self._call(name, request, context))
+        def call(body: bytes, context: Any) -> Any:
+            return on_clock(self._options.time_quantum, lambda: self._call(name, message, body, context))
 
-        return grpc.unary_unary_rpc_method_handler(
-            call, request_deserializer=message.FromString, response_serializer=lambda m: m.SerializeToString()
-        )
+        # The bytes are read only after it is known who sent them.
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=lambda m: m.SerializeToString())
 
-    def _call(self, name: str, request: Any, context: Any) -> Any:
+    def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
         metrics = self._service.metrics
         metrics.count("requests")
+        error: DPError
         try:
             user = self._user(context)
             if user is not None:
-                return getattr(self._service, name)(request, user)
-            error, status = (
-                DPError("who you are is not known here", do="check the token"),
-                grpc.StatusCode.UNAUTHENTICATED,
-            )
-        except DPError as e:
+                return getattr(self._service, name)(parse(message, body), user)
             metrics.count("refused")
-            error, status = e, grpc.StatusCode.FAILED_PRECONDITION
-        except Exception as e:  # whatever went wrong inside stays inside: its text may hold values
+            error = DPError("who you are is not known here", do="check the token")
+            status = grpc.StatusCode.UNAUTHENTICATED
+        except DPError as e:
+            metrics.count("failed" if isinstance(e, Failed) else "refused")
+            error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
+        except BaseException as e:  # also an engine's panic, which is no Exception
+            # Whatever went wrong inside stays inside: its text may hold values.
             metrics.count("failed")
             log.error("internal error in %s: %s", name, type(e).__name__)
             error, status = DPError("the jail failed on this request"), grpc.StatusCode.INTERNAL
-        return context.abort(status, json.dumps([type(error).__name__, error.what, error.plan, error.do]))
+        return context.abort(status, spelled(error))
 
     def _user(self, context: Any) -> str | None:
         """The user that a token belongs to, if it is valid now."""
         state = self._service.ledger.state
         given = dict(context.invocation_metadata()).get("authorization", "")
+        if not isinstance(given, str) or not given.startswith("Bearer ") or len(given) > 1000:
+            return None
         digest = token_hash(given.removeprefix("Bearer "))
         now = datetime.datetime.now(datetime.UTC)
         self._service.ledger.refresh()
@@ -107,6 +126,29 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return names[0].decode() if names else None
 
 
+class Sweeper:
+    """Ends idle sessions, also while nobody calls, and gives back the memory of those that ended."""
+
+    def __init__(self, sessions: Sessions, idle_seconds: float) -> None:
+        self._sessions, self._every = sessions, min(30.0, idle_seconds / 4)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        before = 0
+        while not self._stopped.wait(self._every):
+            self._sessions.sweep()
+            now = len(self._sessions)
+            if now < before:
+                gc.collect()  # plans refer to themselves, so that counting references does not free them
+            before = now
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+
 @dataclass
 class Running:
     """A served jail."""
@@ -115,14 +157,18 @@ class Running:
     service: Service
     port: int
     metrics: Any = None
+    sweeper: Sweeper | None = None
 
     def wait(self) -> None:
         self.server.wait_for_termination()
 
     def stop(self) -> None:
         self.server.stop(grace=2).wait()
+        if self.sweeper is not None:
+            self.sweeper.stop()
         if self.metrics is not None:
             self.metrics.shutdown()
+            self.metrics.server_close()
         self.service.ledger.close()
 
 
@@ -150,7 +196,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     metrics = None
     if options.metrics_port is not None:
         metrics = serve_metrics(service.metrics, service.sessions, options.host, options.metrics_port)
-    return Running(server, service, port, metrics)
+    return Running(server, service, port, metrics, Sweeper(service.sessions, options.limits.idle_seconds))
 
 
 def _credentials(folder: Path, mutual: bool) -> Any:

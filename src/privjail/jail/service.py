@@ -6,7 +6,9 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from privjail.budget.notions import Cost
@@ -14,13 +16,17 @@ from privjail.errors import DPError
 from privjail.jail import decode, facts
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
+from privjail.jail.charging import Charging, Denominators
+from privjail.jail.deadline import Deadline, TimeUp
 from privjail.jail.events import texts
-from privjail.jail.ledger import DurableLedger, RequestLedger
-from privjail.jail.limits import Limits
+from privjail.jail.ledger import DurableLedger
+from privjail.jail.limits import Busy, LimitError, Limits
 from privjail.jail.metrics import Metrics
 from privjail.jail.sessions import Session, Sessions
 from privjail.jail.state import NOTIONS
 from privjail.mechanisms.noise import Noise
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.plan.node import Node
 from privjail.plan.value import Value
 from privjail.release import Ask, Jail
 
@@ -36,7 +42,10 @@ class Service:
         self.noise = noise or Noise()
         self.metrics = Metrics()
         self.sessions = Sessions(limits, self._engine)
+        self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
+        self._at_work: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def _engine(self) -> Any:
@@ -57,7 +66,7 @@ class Service:
 
     def describe(self, request: pb.DescribeRequest, user: str) -> pb.Dataset:
         self.sessions.get(request.session, user)
-        source = self.catalogue.source(request.name, user)
+        source = self.catalogue.source(decode.text(request.name), user)
         return facts.to_wire(source.dataset, self._notion(request.name))
 
     def _notion(self, dataset: str) -> str:
@@ -77,42 +86,44 @@ class Service:
             )
         return reply
 
+    # -- the only exit
+
     def release(self, request: pb.ReleaseRequest, user: str) -> pb.ReleaseReply:
         session = self.sessions.get(request.session, user)
         if len(request.request) != 16:
             raise decode.Malformed("a request id has 16 bytes")
-        self.limits.check("asks in one request", len(request.asks), self.limits.asks_per_request)
-        with self._once(user, request.request), session.lock:
-            session.take(request, self.limits, lambda name: self.catalogue.source(name, user))
-            asks = [self._ask(session, ask) for ask in request.asks]
-            size = sum(ask.value.joint.size for ask in asks)
-            self.limits.check("elements in one request", size, self.limits.elements_per_request)
-            reply = self._answered(session, user, request, asks)
-            session.forget(request.forget)
-            return reply
+        limits = self.limits
+        limits.check("nodes in one request", len(request.nodes), limits.nodes_per_request)
+        limits.check("asks in one request", len(request.asks), limits.asks_per_request)
+        limits.check("caps in one request", len(request.caps), limits.caps_per_request)
+        deadline = Deadline(limits.seconds_per_release)
+        with self._slot(user), self._once(user, request.request), session.lock:
+            try:
+                return deadline.run(lambda: self._released(session, user, request, deadline))
+            except TimeUp:
+                session.forget_computed()  # it may have been cut short anywhere
+                raise LimitError(
+                    "the request took longer than this jail allows; if it was charged, it stays charged",
+                    do="ask for less at once",
+                ) from None
+            except RecursionError:
+                raise LimitError("the plan is nested too deeply for its distance to be derived") from None
 
-    def _answered(self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask]) -> pb.ReleaseReply:
-        number = request.request.hex()
-        program = [(str(ask.value), repr(ask.mechanism)) for ask in asks]
-        caps: dict[str, Cost] = {}
-        for cap in request.caps:  # of blocks inside each other, the narrowest holds
-            most = (decode.fraction(cap.most),)
-            caps[cap.dataset] = min(most, caps.get(cap.dataset, most))
-        digest = _digest(asks, caps)
-        if self.ledger.known(user, number) == digest:
-            kept = self.ledger.answer(user, number)
-            if kept is not None:
-                return pb.ReleaseReply.FromString(kept)
-        body = {"program": program}
-        ledger = RequestLedger(self.ledger, user, number, digest, body, caps)
-        jail = Jail(session.engine, ledger, self.noise)  # type: ignore[arg-type]
-        started = time.monotonic()
-        answers = jail.release(asks)
-        if time.monotonic() - started > self.limits.seconds_per_release:
-            raise DPError("the release took longer than this jail allows; it stays charged", do="ask for less at once")
-        reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
-        self.metrics.released(len(asks))
-        return pb.ReleaseReply.FromString(self.ledger.keep_answer(user, number, reply.SerializeToString()))
+    def _released(self, session: Session, user: str, request: pb.ReleaseRequest, deadline: Deadline) -> pb.ReleaseReply:
+        def source(name: str) -> Node:
+            with deadline.shield():
+                return self.catalogue.source(decode.text(name), user)
+
+        new = session.take(request.nodes, source)
+        try:
+            asks = [self._ask(session, ask) for ask in request.asks]
+            self._check_sizes(asks)
+            reply = self._answered(session, user, request, asks, deadline)
+        except BaseException:
+            session.forget(new)
+            raise
+        session.forget(request.forget)
+        return reply
 
     def _ask(self, session: Session, message: pb.Ask) -> Ask:
         value = session.nodes.get(message.value)
@@ -120,12 +131,77 @@ class Service:
             raise decode.Malformed("only private numbers and vectors can be released")
         return Ask(value, decode.mechanism(message.mechanism))
 
+    def _check_sizes(self, asks: list[Ask]) -> None:
+        limits = self.limits
+        size = sum(ask.value.joint.size for ask in asks)
+        limits.check("elements in one request", size, limits.elements_per_request)
+        choices = sum(a.mechanism.k * a.value.joint.size for a in asks if isinstance(a.mechanism, NoisyMax))
+        limits.check("choices in one request", choices, limits.choices_per_request)
+
+    def _answered(
+        self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask], deadline: Deadline
+    ) -> pb.ReleaseReply:
+        number = request.request.hex()
+        caps = _caps(request)
+        digest = _digest(asks, caps)
+        with deadline.shield():
+            kept = self.ledger.answer(user, number) if self.ledger.known(user, number) == digest else None
+        if kept is not None:
+            return pb.ReleaseReply.FromString(kept)
+        if self._failures[user] >= self.limits.failures_per_user:
+            raise LimitError("too many of your requests have failed inside this jail", do="ask the curator")
+        body = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
+        ledger = Charging(self.ledger, user, number, digest, body, caps, self.limits, self.denominators, deadline)
+        try:
+            answers = Jail(session.engine, ledger, self.noise).release(asks)  # type: ignore[arg-type]
+        except TimeUp:
+            raise
+        except BaseException as e:  # an engine's panic is no Exception
+            if ledger.charged:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
+                self._failures[user] += 1
+                log.error("a release failed after its charge: %s", type(e).__name__)
+                raise Failed("the jail failed on this request; it stays charged") from None
+            raise
+        reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
+        with deadline.shield():
+            sent = self.ledger.keep_answer(user, number, reply.SerializeToString())
+        self.metrics.released(len(asks))
+        return pb.ReleaseReply.FromString(sent)
+
+    @contextmanager
+    def _slot(self, user: str) -> Iterator[None]:
+        """One of the few places that a user has at a time: nobody can keep all others out."""
+        with self._lock:
+            if self._at_work[user] >= self.limits.requests_at_once_per_user:
+                raise Busy("too many requests of yours are at work", do="wait for one of them")
+            self._at_work[user] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work[user] -= 1
+                if not self._at_work[user]:
+                    del self._at_work[user]
+
     def _once(self, user: str, request: bytes) -> threading.Lock:
         """One lock for all copies of one request."""
         with self._lock:
             if len(self._running) > 10_000:
                 self._running = {k: v for k, v in self._running.items() if v.locked()}
             return self._running.setdefault((user, request), threading.Lock())
+
+
+class Failed(DPError):
+    """Something went wrong inside the jail. What it was stays inside."""
+
+
+def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
+    """The analyst's own limits; of several on one data set the smallest holds."""
+    caps: dict[str, Cost] = {}
+    for cap in request.caps:
+        most = (decode.fraction(cap.most),)
+        caps[cap.dataset] = min(caps.get(cap.dataset, most), most)
+    return caps
 
 
 def _digest(asks: list[Ask], caps: dict[str, Cost]) -> str:

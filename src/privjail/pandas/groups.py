@@ -19,6 +19,7 @@ from privjail.ops.logic import negation
 from privjail.ops.numbers import Beside
 from privjail.ops.tally import Tally
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.pandas.rowwise import numeric
 from privjail.pandas.series_core import SeriesCore
@@ -32,6 +33,7 @@ from privjail.prisoner import Prisoner
 from privjail.release import Ask
 
 
+@priced
 class PrivDataFrameGroupBy(Prisoner):
     """The groups of a table by one or more columns."""
 
@@ -85,6 +87,10 @@ class PrivDataFrameGroupBy(Prisoner):
 
     def _axes(self) -> list[tuple[Any, ...]]:
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
+
+    @property
+    def ndim(self) -> int:
+        return 1 if self._single() else 2
 
     @property
     def ngroups(self) -> int:

@@ -26,6 +26,9 @@ def read_csv(
 
     ``schema``: a JSON or TOML file, or a dict; it is enforced. ``budget``: ε, or a PureDP, ApproxDP, ZCDP or
     RenyiDP. ``unit``: the column that says whose row it is, if a person can have several rows.
+
+    A column that the schema does not name is ``untyped``: its type is not guessed from the data. It is text, and
+    becomes a number where it is computed with, compared with a number, or clipped.
     """
     remote = _remote(path, schema, budget, unit, max_rows_per_unit)
     if remote is not None:

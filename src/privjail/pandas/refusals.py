@@ -24,7 +24,7 @@ _TABLE: list[tuple[str, str, str]] = [
     (_OTHER_ROWS, "use .fillna(constant)",
      "interpolate ffill bfill pad backfill"),
     (_LABELS, "filter by a condition on a column, or take iloc[a:b], head(n), tail(n)",
-     "reset_index set_index index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
+     "set_index index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
      "droplevel swaplevel reorder_levels rename_axis truncate first_valid_index last_valid_index at_time between_time "
      "asof isetitem indices groups level nth names"),
     ("code of the analyst does not run on private data", "use arithmetic, comparisons, .map(dict), .where(…), "
@@ -66,7 +66,7 @@ _TABLE: list[tuple[str, str, str]] = [
     ("a private column has no rows to drop by label, and no labels to name", "filter by a condition, or use "
      ".rename(name)", "drop add_prefix add_suffix set_axis filter insert"),
     ("it is offered for one column at a time", 'take the column first: df["a"]',
-     "rolling map between case_when dt str cat name"),
+     "rolling map between case_when dt str cat name dtype dtypes"),
     ("in groups it has no rule yet", "iterate over the groups, for key, group in df.groupby(…), or use get_group(key): "
      "exclusive groups cost no more than one", "describe hist nunique tail shift diff"),
 ]  # fmt: skip
@@ -93,6 +93,15 @@ def refuse(owner: Any, name: str) -> NoReturn:
         raise RefusedAttribute(f"{kind}.{name} is refused: {why}", do=instead)
     near = get_close_matches(name, [n for n in dir(owner) if not n.startswith("_")], n=3)
     raise RefusedAttribute(f"{kind} has no {name!r}", do=f"did you mean {', '.join(near)}?" if near else None)
+
+
+def refuse_row_numbers(owner: Any) -> NoReturn:
+    """reset_index() without drop=True: the row's number would become a column."""
+    raise RefusedAttribute(
+        f"{type(owner).__name__}.reset_index is refused: a row's number depends on all rows above it, so one person "
+        "could change every number",
+        do="use reset_index(drop=True)",
+    )
 
 
 def _of_pandas(name: str) -> bool:

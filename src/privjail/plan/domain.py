@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from privjail.errors import PlanError
@@ -163,12 +164,17 @@ class CategoryDomain(Domain):
 
     def code(self, label: Any) -> int | None:
         """The position of a label, or None for a label that cannot occur."""
+        return self._codes.get((isinstance(label, bool), label))
+
+    @cached_property
+    def _codes(self) -> dict[tuple[bool, Any], int]:
+        """True is not 1; an interval goes by its text too."""
+        found: dict[tuple[bool, Any], int] = {}
         for i, known in enumerate(self.categories):
-            if known == label and isinstance(known, bool) == isinstance(label, bool):
-                return i
-            if isinstance(known, Interval) and str(known) == label:
-                return i
-        return None
+            found.setdefault((isinstance(known, bool), known), i)
+            if isinstance(known, Interval):
+                found.setdefault((False, str(known)), i)
+        return found
 
     def accepts(self, value: Any) -> bool:
         return True

@@ -25,11 +25,11 @@ class Interned(type):
         key = (cls, *args)
         node = _alive.get(key)
         if node is None:
+            made = super().__call__(*args)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
                 node = _alive.get(key)
                 if node is None:
-                    node = super().__call__(*args)
-                    _alive[key] = node
+                    node = _alive[key] = made
         return node
 
 

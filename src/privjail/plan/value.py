@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from privjail.plan.cells import Cell
-from privjail.plan.distance import Distance, Number, greatest, l1, l2_squared, sqrt_up
+from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
 from privjail.plan.node import Node
 
 
@@ -71,10 +71,7 @@ class Listed(Joint):
         return max(known, default=0) if len(known) == len(values) else None
 
     def sum(self) -> Distance:
-        total = Distance()
-        for d in self.distances:
-            total = total + d
-        return total
+        return added(self.distances)
 
     def peak(self) -> Distance:
         return greatest(self.distances)
@@ -206,5 +203,6 @@ def common_grid(grids: Sequence[Fraction]) -> Fraction:
         return grids[0]
     from math import gcd, lcm
 
-    tops = gcd(*(g.numerator * (lcm(*(h.denominator for h in grids)) // g.denominator) for g in grids))
-    return Fraction(tops, lcm(*(g.denominator for g in grids)))
+    grids = list(dict.fromkeys(grids))
+    bottom = lcm(*(g.denominator for g in grids))
+    return Fraction(gcd(*(g.numerator * (bottom // g.denominator) for g in grids)), bottom)
