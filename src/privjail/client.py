@@ -83,13 +83,16 @@ class Connection:
 
     def _in_session(self, work: Callable[[], T]) -> T:
         """Do something in the session; in a new one if the jail no longer knows it."""
+        deadline = time.monotonic() + PATIENCE
         with self._lock:
-            try:
-                return work()
-            except SessionLost:
+            while True:
+                try:
+                    return work()
+                except SessionLost:
+                    if time.monotonic() > deadline:
+                        raise
                 self._reset()
                 self._open()
-            return work()
 
     def __repr__(self) -> str:
         return f"connection of {self.user} to a jail with {len(self.datasets)} data sets"
@@ -267,7 +270,6 @@ def connect(
         ("grpc.max_receive_message_length", 256 * 2**20),
         ("grpc.max_send_message_length", 256 * 2**20),
         ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is back before PATIENCE is over
-        ("grpc.min_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 1000),
     ]
     if insecure_loopback:
