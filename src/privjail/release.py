@@ -8,13 +8,14 @@ fails after the charge stays charged: the data was touched.
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privjail.budget.ledger import Charge, Ledger
 from privjail.budget.notions import Notion
-from privjail.errors import PlanError
+from privjail.errors import BudgetError, PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
 from privjail.ops.source import Dataset, Source
@@ -48,12 +49,27 @@ class Jail:
     ledger: Ledger = field(default_factory=Ledger)
     noise: Noise = field(default_factory=Noise)
     audit: list[Entry] = field(default_factory=list)
+    _known: dict[str, Dataset] = field(default_factory=dict, repr=False)
+    _opening: Any = field(default_factory=threading.Lock, repr=False)
+    _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not made for threads
 
-    def open(self, dataset: Dataset, frame: Any, notion: Notion) -> Source:
-        """Take in a data set whose frame already keeps what its schema promises."""
-        source = Source(dataset)
-        self.ledger.open(source.cells[0], dataset.name, notion)
-        self.engine.add(source, frame)
+    def open(self, dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
+        """Take in a data set whose frame already keeps what its schema promises.
+
+        One identity is one account, under the name, budget and unit of protection that it was first
+        opened with: another name (a link, another spelling of a path) finds what was already spent.
+        """
+        with self._opening:
+            first = self._known.setdefault(dataset.identity, dataset)
+            if first.unit != dataset.unit:
+                raise BudgetError(
+                    f"{first.name!r} is already open with another unit of protection ({first.unit})",
+                    do="what is protected is set once, when the data set is first opened",
+                )
+            source = Source(replace(dataset, name=first.name))
+            self.ledger.open(source.cells[0], first.name, notion)
+            with self._running:
+                self.engine.add(source, frame)
         return source
 
     def release(self, asks: Sequence[Ask]) -> list[Any]:
@@ -66,7 +82,9 @@ class Jail:
         self.ledger.charge(charges)
         for ask in asks:
             self._log(ask)
-        return [ask.mechanism.sample(ask.value, self.engine.evaluate(ask.value), self.noise) for ask in asks]
+        with self._running:
+            found = [self.engine.evaluate(ask.value) for ask in asks]
+        return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
     def charges(self, ask: Ask) -> list[Charge]:
         """Where an ask is charged, and how much: a function of the program and the schema only.
@@ -78,7 +96,7 @@ class Jail:
         for root in dict.fromkeys(cell.root for cell in ask.value.cells):
             notion = self.ledger.account(root).notion
             cells = [cell for cell in ask.value.cells if cell.root is root]
-            if ask.value.capped or not ask.mechanism.proportional(notion):
+            if ask.value.capped or not ask.mechanism.proportional(notion, ask.value):
                 cells = [cell.unsplit() for cell in cells]
             cost = notion.cost(ask.mechanism.loss)
             out.extend((cell, cost) for cell in charged(cells))

@@ -11,6 +11,8 @@ from privjail.errors import BudgetError
 
 SMALLEST = Fraction(1, 10**9)
 LARGEST = Fraction(10**6)
+SMALLEST_DELTA = Fraction(1, 10**100)
+MOST_DIGITS = 5000  # of a Decimal: 1e-999999999 would fill the memory
 
 
 def simplest(x: float) -> Fraction:
@@ -52,14 +54,19 @@ def _between(low: Fraction, high: Fraction) -> Fraction:
 
 def exact(x: Any, what: str = "the number") -> Fraction:
     """A public number that an analyst typed, as an exact fraction."""
-    if isinstance(x, bool) or not (isinstance(x, (int, float, Fraction, Decimal)) or hasattr(x, "__float__")):
-        raise BudgetError(f"{what} must be a number, not {type(x).__name__}")
+    if isinstance(x, bool):
+        raise BudgetError(f"{what} must be a number, not a bool")
     if isinstance(x, (int, Fraction)):
         return Fraction(x)
     if isinstance(x, Decimal):
-        if not x.is_finite():
-            raise BudgetError(f"{what} must be finite, got {x}")
+        if not x.is_finite() or abs(x.adjusted()) > MOST_DIGITS:
+            raise BudgetError(f"{what} must be finite, and not absurdly small or large, got {x}")
         return Fraction(x)
+    kind = getattr(getattr(x, "dtype", None), "kind", None)  # numpy's numbers, but not its bools or arrays
+    if kind in ("i", "u") and getattr(x, "ndim", None) == 0:
+        return Fraction(int(x))
+    if not isinstance(x, float) and not (kind == "f" and getattr(x, "ndim", None) == 0):
+        raise BudgetError(f"{what} must be a number, not {type(x).__name__}")
     x = float(x)
     if not math.isfinite(x):
         raise BudgetError(f"{what} must be finite, got {x}")
@@ -70,22 +77,25 @@ def amount(x: Any, what: str = "eps") -> Fraction:
     """An amount of privacy budget: positive, finite, and neither absurdly small nor large."""
     value = exact(x, what)
     if value <= 0:
-        raise BudgetError(f"{what} must be greater than 0, got {x}")
+        raise BudgetError(f"{what} must be greater than 0")
     if value < SMALLEST:
-        raise BudgetError(f"{what} = {x} is too small to be of use", do=f"use at least {float(SMALLEST):g}")
+        raise BudgetError(f"{what} is too small to be of use", do=f"use at least {float(SMALLEST):g}")
     if value > LARGEST:
-        raise BudgetError(f"{what} = {x} is no protection at all", do=f"use at most {float(LARGEST):g}")
+        raise BudgetError(f"{what} is so large that it is no protection at all", do=f"use at most {float(LARGEST):g}")
     return value
 
 
 def probability(x: Any, what: str = "delta") -> Fraction:
+    """A δ: strictly between 0 and 1, and not so small that floats cannot tell it from 0."""
     value = exact(x, what)
     if not 0 < value < 1:
-        raise BudgetError(f"{what} must lie strictly between 0 and 1, got {x}")
+        raise BudgetError(f"{what} must lie strictly between 0 and 1")
+    if value < SMALLEST_DELTA:
+        raise BudgetError(f"{what} is too small to be told from 0", do="use at least 1e-100, or pure ε")
     return value
 
 
 def float_up(x: Fraction) -> float:
-    """The smallest float that is at least x."""
+    """A float that is at least x: the smallest such one."""
     f = float(x)
     return f if Fraction(f) >= x else math.nextafter(f, math.inf)

@@ -3,7 +3,8 @@
 Each notion turns the loss of a mechanism into a tuple of exact numbers that simply add up under adaptive
 composition: pure ε; (ε, δ); zCDP's ρ; the Rényi divergence at one order that is fixed beforehand. All
 four are *filters*: the analyst may choose each ε after seeing earlier answers, and the guarantee holds
-for the sum (sequential composition; Bun & Steinke 2016 for ρ; Feldman & Zrnic 2021 for one Rényi order).
+for the sum (Rogers, Roth, Ullman, Vadhan 2016 for ε and (ε, δ); Feldman & Zrnic 2021 for one Rényi order
+that is fixed beforehand, and so for ρ, which is a bound at every order).
 """
 
 from __future__ import annotations
@@ -148,11 +149,18 @@ class RenyiDP(Notion):
             candidates.append(self.order * loss.rho)
         return (min(candidates),)
 
+    def room(self, eps: Any, delta: Any) -> Cost:
+        """The limit at this order that promises (ε, δ)."""
+        room = _room(amount(eps, "the budget"), probability(delta), self.order)
+        if room <= 0:
+            raise BudgetError(f"order {float(self.order):g} cannot promise ε = {eps} with δ = {delta}")
+        return (room,)
+
     def report(self, total: Cost) -> Any:
         """(ε, δ) for what was spent."""
         if not total[0]:
             return (0.0, 0.0)
-        tail = math.log(1 / float(self.delta)) / float(self.order - 1)
+        tail = -math.log(float(self.delta)) / float(self.order - 1)
         return (float(total[0]) + tail, float(self.delta))
 
     def __str__(self) -> str:
@@ -168,8 +176,9 @@ def _orders() -> tuple[Fraction, ...]:
 
 def _room(eps: Fraction, delta: Fraction, order: Fraction) -> Fraction:
     """ε - log(1/δ)/(α - 1), rounded down."""
-    tail = math.log(1 / float(delta)) / float(order - 1)
-    return eps - Fraction(tail) * (1 + Fraction(1, 2**40))
+    # δ itself is rounded to a float, which matters where it is near 1 and the logarithm near 0.
+    tail = -math.log(float(delta)) / float(order - 1)
+    return eps - Fraction(tail) * (1 + Fraction(1, 2**40)) - Fraction(1, 2**40)
 
 
 def pure_renyi(eps: Fraction, order: Fraction) -> Fraction:

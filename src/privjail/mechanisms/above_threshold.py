@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
-from privjail.budget.amounts import amount, float_up
-from privjail.budget.notions import Loss
+from privjail.budget.amounts import amount, exact, float_up
+from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
-from privjail.mechanisms.mechanism import Mechanism, on_grid, reach
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, on_grid, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -29,18 +30,22 @@ class AboveThreshold(Mechanism):
     threshold: Fraction
 
     def __post_init__(self) -> None:
-        amount(self.epsilon)
+        object.__setattr__(self, "epsilon", amount(self.epsilon))
+        object.__setattr__(self, "threshold", exact(self.threshold, "the threshold"))
 
     @property
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="above_threshold")
+
+    def proportional(self, notion: Notion, value: Value) -> bool:
+        return self.scales(value)[0].coarser == 1
 
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("above_threshold needs at least one number")
         reach(value.joint.linf, value)
 
-    def scales(self, value: Value) -> tuple[Any, float, float]:
+    def scales(self, value: Value) -> tuple[OnGrid, float, float]:
         """The grid, and the two noise scales in its steps: for the threshold and for each number."""
         distance = reach(value.joint.linf, value)
         grid = on_grid(value, distance, 4 * Fraction(distance) / self.epsilon)
@@ -48,8 +53,8 @@ class AboveThreshold(Mechanism):
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int | None:
         grid, outer, inner = self.scales(value)
-        line = round(self.threshold / grid.grid) + noise.laplace(outer, 1)[0]
-        for i, x in enumerate(exact):
-            if grid.place(x) + noise.laplace(inner, 1)[0] >= line:
-                return i
-        return None
+        # A whole number of steps is at least the threshold if it is at least the next whole number.
+        line = ceil(self.threshold / grid.grid) + noise.laplace(outer, 1)[0]
+        # All are drawn, whichever is first: how long it takes depends on the number of elements only.
+        noised = [grid.place(x) + e for x, e in zip(exact, noise.laplace(inner, len(exact)), strict=True)]
+        return next((i for i, x in enumerate(noised) if x >= line), None)

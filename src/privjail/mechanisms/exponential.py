@@ -28,7 +28,7 @@ class Exponential(Mechanism):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        amount(self.epsilon)
+        object.__setattr__(self, "epsilon", amount(self.epsilon))
 
     @property
     def loss(self) -> Loss:

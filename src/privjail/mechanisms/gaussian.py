@@ -10,12 +10,13 @@ from typing import Any
 from privjail.budget.amounts import amount, float_up, probability
 from privjail.budget.notions import ApproxDP, Loss, Notion
 from privjail.errors import BudgetError
-from privjail.mechanisms.mechanism import Mechanism, listed, need_number_or_vector, reach
+from privjail.mechanisms.mechanism import Mechanism, listed, need_number_or_vector, public, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import sqrt_up
 from privjail.plan.value import Value
 
 FINE = 2**40  # the standard deviation is at least this many steps of the noise's grid
+WIDEST = 2**54  # and at most this many: 64 bits hold 512 standard deviations
 MOST_EPSILON = 30
 
 
@@ -41,16 +42,16 @@ class Gaussian(Mechanism):
 
     def __post_init__(self) -> None:
         if self.rho is not None and self.epsilon is None and self.delta is None:
-            amount(self.rho, "rho")
+            object.__setattr__(self, "rho", amount(self.rho, "rho"))
         elif self.rho is None and self.epsilon is not None and self.delta is not None:
-            amount(self.epsilon)
-            probability(self.delta)
+            object.__setattr__(self, "epsilon", amount(self.epsilon))
+            object.__setattr__(self, "delta", probability(self.delta))
             if self.epsilon > MOST_EPSILON:
                 raise BudgetError(f"gaussian_mechanism takes eps up to {MOST_EPSILON}")
         else:
             raise BudgetError("gaussian_mechanism needs eps and delta, or rho")
 
-    def proportional(self, notion: Notion) -> bool:
+    def proportional(self, notion: Notion, value: Value) -> bool:
         return not isinstance(notion, ApproxDP)
 
     @property
@@ -62,6 +63,8 @@ class Gaussian(Mechanism):
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
         reach(value.joint.l2, value)
+        if self.sigma(value) > WIDEST * value.grid:
+            raise BudgetError("the noise is too wide for the value's grid", do="use a larger eps or rho")
 
     def sigma(self, value: Value) -> Fraction:
         """The standard deviation, in the value's own unit."""
@@ -78,18 +81,16 @@ class Gaussian(Mechanism):
         finer = 1
         while sigma and sigma * finer < FINE * value.grid:
             finer *= 2
-        if sigma > 2**54 * value.grid:
-            raise BudgetError("the noise is too wide for the value's grid", do="use a larger eps or rho")
         step = value.grid / finer
         drawn = noise.gaussian(float_up(sigma / step), len(elements))
-        answers = [float((x * finer + e) * step) for x, e in zip(elements, drawn, strict=True)]
+        answers = [public((x * finer + e) * step) for x, e in zip(elements, drawn, strict=True)]
         return answers if value.index else answers[0]
 
     def error(self, value: Value, confidence: float) -> float:
         """With this probability one released element is off by at most this much."""
         from statistics import NormalDist
 
-        return float(self.sigma(value)) * NormalDist().inv_cdf((1 + confidence) / 2)
+        return public(self.sigma(value)) * NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def delta_of(sigma: float, epsilon: float) -> float:

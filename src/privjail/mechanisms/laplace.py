@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.budget.amounts import amount, float_up
-from privjail.budget.notions import Loss
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, listed, need_number_or_vector, on_grid, reach
+from privjail.budget.notions import Loss, Notion
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, listed, need_number_or_vector, on_grid, public, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -20,18 +20,22 @@ class Laplace(Mechanism):
 
     Guarantee: ε-DP, with b = (L1 distance in steps) / ε, rounded up to a float.
     Why: moving the vector by d steps in all changes Σ|x| by at most d, so each probability changes by a
-    factor of at most exp(d / b) ≤ exp(ε). At t·d it is exp(t·ε): the loss is proportional.
+    factor of at most exp(d / b) ≤ exp(ε). On the value's own grid each edit moves it by whole steps, so a
+    share t of the edits moves it by at most t·d steps and costs t·ε: the loss is proportional.
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009.
     """
 
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        amount(self.epsilon)
+        object.__setattr__(self, "epsilon", amount(self.epsilon))
 
     @property
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="laplace_mechanism")
+
+    def proportional(self, notion: Notion, value: Value) -> bool:
+        return self.plan(value)[0].coarser == 1
 
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
@@ -47,7 +51,7 @@ class Laplace(Mechanism):
         grid, scale = self.plan(value)
         elements = [grid.place(x) for x in listed(exact)]
         noised = [x + e for x, e in zip(elements, noise.laplace(scale, len(elements)), strict=True)]
-        answers = [float(x * grid.grid) for x in noised]
+        answers = [public(x * grid.grid) for x in noised]
         return answers if value.index else answers[0]
 
     def pmf(self, output: int, value: int, scale: float) -> float:
@@ -64,4 +68,4 @@ class Laplace(Mechanism):
         a = math.exp(-1 / scale)
         t = max(0, math.ceil(-scale * math.log((1 - confidence) * (1 + a) / 2) - 1 - 1e-12))
         rounding = grid.grid / 2 if grid.coarser > 1 else 0
-        return float(t * grid.grid + rounding)
+        return public(t * grid.grid + rounding)

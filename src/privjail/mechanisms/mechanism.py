@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 from typing import Any
 
 from privjail.budget.notions import Loss, Notion
@@ -19,8 +19,8 @@ FINEST = 2**50  # the noise scale, in grid units, beyond which the grid is made 
 class Mechanism:
     """The only way out."""
 
-    def proportional(self, notion: Notion) -> bool:
-        """Whether at t times the distance (0 ≤ t ≤ 1) the loss is at most t times as large.
+    def proportional(self, notion: Notion, value: Value) -> bool:
+        """Whether a share t of the edits (0 ≤ t ≤ 1) causes at most a share t of the loss.
 
         Then a release may be charged to a group that holds only a part of a privacy unit's rows.
         """
@@ -64,7 +64,8 @@ def on_grid(value: Value, distance: Number, scale: Fraction, moving: int = 1) ->
 
     The value's own grid, on which it moves by whole steps: at most floor(distance / grid). Only where the
     noise would span more than 2**50 such steps a coarser one; rounding then adds at most one step to each
-    of the elements that can move.
+    of the elements that can move. That step is added however small the move is, so on a coarser grid the
+    loss is not proportional to the distance.
     """
     coarser = 1
     while scale > FINEST * value.grid * coarser:
@@ -81,3 +82,11 @@ def need_number_or_vector(value: Value) -> None:
 
 def listed(exact: Any) -> list[int]:
     return exact if isinstance(exact, list) else [exact]
+
+
+def public(x: Fraction) -> float:
+    """The float nearest to an answer that already carries its noise; infinite beyond the largest float."""
+    try:
+        return float(x)
+    except OverflowError:
+        return inf if x > 0 else -inf

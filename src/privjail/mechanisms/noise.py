@@ -13,7 +13,8 @@ from typing import Any
 
 from privjail.errors import BudgetError
 
-LARGEST_SCALE = 2.0**55  # e**-256 of the mass would lie outside 64 bits
+LARGEST_SCALE = 2.0**55
+EDGES = (-(2**63), 2**63 - 1)  # OpenDP cuts its draws off here
 
 
 class Noise:
@@ -23,10 +24,23 @@ class Noise:
         """n independent X with Pr[X = x] proportional to exp(-|x| / scale)."""
         if scale == 0:
             return [0] * n
-        return _drawn(_opendp_laplace(_checked(scale), n == 1), n)
+        drawn = _drawn(_opendp_laplace(_checked(scale), n == 1), n)
+        return [self._beyond(x, scale) if x in EDGES else x for x in drawn]
+
+    def _beyond(self, edge: int, scale: float) -> int:
+        """A draw that was cut off at an edge, drawn on: beyond any point the law is geometric.
+
+        Without this the law would have two atoms, at different answers for neighbouring values.
+        """
+        while (more := self.laplace(scale, 1)[0]) < 0:
+            pass
+        return edge + more if edge > 0 else edge - more
 
     def gaussian(self, scale: float, n: int) -> list[int]:
-        """n independent X with Pr[X = x] proportional to exp(-x² / 2 scale²)."""
+        """n independent X with Pr[X = x] proportional to exp(-x² / 2 scale²).
+
+        Cut off at 64 bits: beyond 2**63 lies less than exp(-2**15) of the mass at the largest scale.
+        """
         if scale == 0:
             return [0] * n
         return _drawn(_opendp_gaussian(_checked(scale), n == 1), n)

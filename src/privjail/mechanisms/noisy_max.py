@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.budget.amounts import amount, float_up
-from privjail.budget.notions import Loss
+from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
-from privjail.mechanisms.mechanism import Mechanism, on_grid, reach
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, on_grid, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -32,13 +32,16 @@ class NoisyMax(Mechanism):
     k: int = 1
 
     def __post_init__(self) -> None:
-        amount(self.epsilon)
-        if self.k < 1:
-            raise PlanError("top-k needs k ≥ 1")
+        object.__setattr__(self, "epsilon", amount(self.epsilon))
+        if type(self.k) is not int or self.k < 1:
+            raise PlanError("top-k needs a whole number k ≥ 1")
 
     @property
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="noisy max")
+
+    def proportional(self, notion: Notion, value: Value) -> bool:
+        return self.scale(value)[0].coarser == 1
 
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
@@ -47,7 +50,8 @@ class NoisyMax(Mechanism):
             raise PlanError(f"there are only {value.joint.size} elements, fewer than k = {self.k}")
         reach(value.joint.linf, value)
 
-    def scale(self, value: Value) -> tuple[Any, float]:
+    def scale(self, value: Value) -> tuple[OnGrid, float]:
+        """The grid, and the scale of the noise in steps of it."""
         distance = reach(value.joint.linf, value)
         each = self.epsilon / self.k * (1 if value.monotone else Fraction(1, 2))
         grid = on_grid(value, distance, Fraction(distance) / each)
@@ -60,7 +64,8 @@ class NoisyMax(Mechanism):
         chosen: list[int] = []
         for _ in range(self.k):
             best = max(scores[i] for i in left)
-            # Only gaps matter; below 2**62 they are cut off, where the chance is 0 for any scale allowed.
+            # Only gaps matter to the law. Cutting them off at 2**62, where they would leave 64 bits, moves
+            # no two of them further apart, and none against the direction of the others.
             gaps = [max(scores[i] - best, -(2**62)) for i in left]
             position = noise.noisy_max(gaps, scale) if scale else gaps.index(0)
             chosen.append(left.pop(position))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from sys import float_info
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -38,10 +37,8 @@ class Ranks(Value):
         if not isinstance(self.a.domain, (IntDomain, FloatDomain)):
             raise PlanError(f"a quantile needs numbers, not {self.a.domain.dtype}")
         points = tuple(c.value for c in self.candidates)
-        if not 1 <= len(points) <= MOST_CANDIDATES or any(not isinstance(p, (int, float)) for p in points):
-            raise PlanError(f"between 1 and {MOST_CANDIDATES} candidate numbers are needed")
-        if any(not abs(p) <= float_info.max for p in points):
-            raise PlanError("the candidates must be finite")
+        if not 1 <= len(points) <= MOST_CANDIDATES or not all(self._fits(p) for p in points):
+            raise PlanError(f"between 1 and {MOST_CANDIDATES} candidate numbers of 64 bits are needed")
         if any(p >= q for p, q in zip(points, points[1:], strict=False)):
             raise PlanError("the candidates must rise")
         if not (0 <= self.below <= 1 and 0 <= self.above <= 1):
@@ -55,6 +52,12 @@ class Ranks(Value):
             capped=self.rows.cap is not None,
             monotone=False,
         )
+
+    def _fits(self, point: Any) -> bool:
+        """Whether the engine can hold a candidate in the column's type, whatever rows there are."""
+        if isinstance(self.a.domain, FloatDomain):
+            return isinstance(point, (int, float)) and abs(point) < 1e308
+        return isinstance(point, (int, float)) and -(2**63) <= point < 2**63
 
     def scores(self, below: list[int], above: list[int]) -> list[int]:
         """The scores in units of the grid, from the numbers of rows on either side of each candidate."""

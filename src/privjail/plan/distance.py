@@ -29,6 +29,7 @@ from math import isqrt
 from privjail.plan.cells import Cell
 
 VERTICES = 4096  # as many vertices as are tried one by one
+ENTRIES = 2**22  # and as many cells in all of them together
 Number = int | Fraction
 
 
@@ -114,24 +115,31 @@ UNBOUNDED = Distance(None)
 def greatest(distances: Sequence[Distance]) -> Distance:
     """The distance of a maximum or minimum of numbers: max(x, y) moves no further than x or y does."""
     distinct = list({id(d): d for d in distances}.values())
+    if not distinct:
+        return Distance()
     if any(d.const is None for d in distinct):
         return UNBOUNDED
     return distinct[0] if len(distinct) == 1 else Distance(0, {}, (tuple(distinct),))
 
 
-def l1(distances: Sequence[Distance]) -> Number | None:
-    """The largest joint change of a vector, in the sum of absolute values."""
+def added(distances: Sequence[Distance]) -> Distance:
+    """The sum of many distances, in one go."""
     total: dict[Cell, Number] = {}
     const: Number = 0
     peaks: list[tuple[Distance, ...]] = []
     for d in distances:
         if d.const is None:
-            return None
+            return UNBOUNDED
         const += d.const
         peaks.extend(d.peaks)
         for cell, c in d.terms.items():
             total[cell] = total.get(cell, 0) + c
-    return Distance(const, total, tuple(peaks)).value
+    return Distance(const, total, tuple(peaks))
+
+
+def l1(distances: Sequence[Distance]) -> Number | None:
+    """The largest joint change of a vector, in the sum of absolute values."""
+    return added(distances).value
 
 
 def l2_squared(distances: Sequence[Distance]) -> Number | None:
@@ -152,12 +160,12 @@ def l2_squared(distances: Sequence[Distance]) -> Number | None:
 
 
 def sqrt_up(x: Number) -> Fraction:
-    """A fraction that is at least √x, and exactly √x where that is rational."""
+    """A fraction that is at least √x: √x itself where that is rational, else less than a part in 2**62 above it."""
     x = Fraction(x)
     top, bottom = isqrt(x.numerator), isqrt(x.denominator)
     if top * top == x.numerator and bottom * bottom == x.denominator:
         return Fraction(top, bottom)
-    scale = 1 << 64
+    scale = 1 << 64 + max(0, x.denominator.bit_length() - x.numerator.bit_length()) // 2 + 1
     return Fraction(isqrt(x.numerator * scale * scale // x.denominator) + 1, scale)
 
 
@@ -208,7 +216,7 @@ def few_vertices(cells: set[Cell]) -> list[frozenset[Cell]] | None:
     total = 1
     for root in roots:
         total *= count[root]
-    if total > VERTICES:
+    if total > VERTICES or total * len(closed) > ENTRIES:
         return None
 
     def branches(cell: Cell) -> Iterator[frozenset[Cell]]:
