@@ -76,16 +76,22 @@ def test_nan_and_infinities_end_at_the_door(data):
         assert 0 <= bounded.isna().sum().reveal(eps=SURE) <= rows
 
 
-def test_a_constant_that_is_no_number_is_refused():
-    """V-16: NaN and infinities cannot be written into a column."""
+def test_a_constant_that_is_no_number_is_refused_or_missing():
+    """V-16: NaN and infinities cannot be written into a column; where pandas reads NaN as missing, so do we."""
     df = opened(*EXTREME[0])
     for value in (math.nan, math.inf, -math.inf, np.float64("nan")):
         with pytest.raises(pj.DPError):
             df["x"] = value
         with pytest.raises(pj.DPError):
             df["x"].fillna(value)
-        with pytest.raises(pj.DPError):
-            df["x"].where(df["n"] > 0, value)
+        if math.isinf(value):
+            with pytest.raises(pj.DPError):
+                df["x"].where(df["n"] > 1, value)
+        else:
+            masked = df["x"].where(df["n"] > 1, value)
+            assert masked.domain.nullable
+            assert masked.isna().sum().reveal(eps=SURE) == 1
+            assert masked.sum().reveal(eps=SURE) == pytest.approx(2, abs=SMALL)
 
 
 def test_a_column_written_anew_has_new_facts():
