@@ -6,9 +6,9 @@ import math
 from itertools import count, permutations
 
 import numpy as np
-import pandas
 import pytest
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
 
