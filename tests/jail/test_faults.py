@@ -22,7 +22,6 @@ from privjail.curator.folder import JailFolder
 from privjail.errors import DPError
 from privjail.jail import privjail_pb2 as pb
 
-
 from .crashes import POINTS
 from .jails import Served, Zygote, count, gone, make_jail, serving, wait_gone
 
@@ -102,7 +101,8 @@ def load(served: Served, user: str, journal: Journal, stop: threading.Event, see
                 if journal.seen.setdefault(number, answer) != answer:
                     journal.wrong.append("two answers for one request id")
         except DPError as e:
-            if "cannot be reached" not in str(e):
+            # A client that met nothing but kills for as long as its patience lasts does not know what came of it.
+            if "cannot be reached" not in str(e) and "no such session" not in str(e):
                 journal.wrong.append(str(e))
 
 
