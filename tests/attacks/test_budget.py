@@ -18,9 +18,9 @@ import privjail as pj
 from privjail import session
 from privjail.budget.ledger import Ledger
 from privjail.budget.notions import ZCDP, ApproxDP, Loss, Notion, PureDP, RenyiDP
+from privjail.errors import InternalError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.pandas import read_csv
-from privjail.errors import InternalError
 from privjail.release import Ask
 
 from ..budget.people import SCHEMA, People, rows

@@ -152,10 +152,7 @@ class Naive:
                 return [Fraction(len({self.at(key, i) for i in self.rows(rows)} - {None}))]
             case Ranks(rows, a, candidates, below, above, target):
                 held = [x for i in self.rows(rows) if (x := self.at(a, i)) is not None]
-                return [
-                    -abs(below * sum(x < c.value for x in held) - above * sum(x > c.value for x in held) - target)
-                    for c in candidates
-                ]
+                return [rank_score(held, c.value, below, above, target) for c in candidates]
         raise TypeError(type(value).__name__)
 
     def _group(self, rows: Rows, keys: Any, labels: tuple[Any, ...], summed: Expr | None) -> Fraction:
@@ -184,3 +181,11 @@ def _arithmetic(op: str, x: Any, y: Any) -> Any:
     if isinstance(found, float):
         return found if math.isfinite(found) else None
     return found if INT_MIN <= found <= INT_MAX else None
+
+
+def rank_score(held: list[Any], c: Any, below: Fraction, above: Fraction, target: Fraction) -> Fraction:
+    """The least distance to the target over all ways to count rows equal to c below or above it."""
+    equal = sum(x == c for x in held)
+    lowest = below * sum(x < c for x in held) - above * (sum(x > c for x in held) + equal)
+    highest = below * (sum(x < c for x in held) + equal) - above * sum(x > c for x in held)
+    return -max(Fraction(0), lowest - target, target - highest)
