@@ -70,7 +70,7 @@ def page(rows: dict[float, Row]) -> str:
     lines = [
         "# Speed",
         "",
-        f"DiffPID3 on UCI Adult, depth {DEPTH}: ms of processor time per tree node, median of {RUNS} (fastest–slowest). "
+        f"DiffPID3 on UCI Adult, depth {DEPTH}: ms of processor time per node, median of {RUNS} (fastest–slowest). "
         "PrivJail runs in process. *First*: a newly opened table; *again*: one more tree on the same table, for which "
         "the engine may still hold columns and counts. *Plain pandas*: the same loops by hand, nothing tracked. All in "
         "one run of `make bench`.",

@@ -174,7 +174,7 @@ def test_version_and_help(folder: Path) -> None:
 @pytest.mark.parametrize("package", ["typer", "rich", "polars"])
 def test_a_thin_install_says_what_to_install(folder: Path, package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None\nfrom privjail.curator.__main__ import main; main()"
-    done = privjail(folder, "version", code=code)
+    done = privjail(folder, "schema", "draft", "ward.csv", code=code)
 
     assert done.returncode == 1
     assert "pip install 'privjail[jail]'" in done.stderr
