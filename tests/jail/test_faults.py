@@ -204,5 +204,3 @@ def test_a_real_process_killed_and_started_again_goes_on(tmp_path: Path) -> None
         assert connection.release([count(connection, 1)], number) == first
         connection.release([count(connection, 1)])
     assert JailFolder(tmp_path / "jail").state.total(("user", "ann", "census")) == (2,)
-
-
