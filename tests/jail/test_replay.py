@@ -252,7 +252,7 @@ def figure_2() -> Any:
     from privjail import pandas as pd
 
     df = diffpid3.discretise(pd.read_csv("train.csv").dropna(), census.SCHEMA)
-    tree = diffpid3.DiffPID3(df, set(sorted(set(census.SCHEMA) - {diffpid3.TARGET})[:5]), diffpid3.TARGET, 3, 20.0)
+    tree = diffpid3.DiffPID3(df, set(sorted(set(census.SCHEMA) - {diffpid3.TARGET})[:5]), diffpid3.TARGET, 2, 20.0)
     return tree.count(), tree.depth()
 
 
