@@ -1,4 +1,4 @@
-# Everything sets itself up: a virtual environment in .venv, made once per pyproject.toml.
+# Everything sets itself up: a virtual environment in .venv, made again when pyproject.toml changes.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
@@ -6,31 +6,39 @@ READY := .venv/.ready
 .PHONY: help demo test test-all lint types check bench clean
 
 help:            ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/'
+	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
 
 $(READY): pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'PrivJail needs Python 3.11 or newer; tried "$(PYTHON)".'; \
+	  echo 'Name another one: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)'; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo '$(PYTHON) cannot make virtual environments: its modules venv and ensurepip are missing.'; \
+	  echo 'On Debian and Ubuntu: sudo apt install python3.11-venv. Then run make again.'; exit 1; }
+	@echo 'setting up .venv (once) …'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' || { \
+	  echo 'The packages could not be installed. pip needs a package index: see its message above.'; exit 1; }
 	@touch $@
 
 demo: $(READY)   ## run an analyst's program on generated data; show results, budget and refusals
-	$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py
 
 test: $(READY)   ## all tests that belong to every change
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m 'not slow'
 
 test-all: $(READY)  ## the slow, exhaustive tests too
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n auto --maxprocesses 8
 
 lint: $(READY)   ## ruff
-	$(BIN)/ruff check src tests examples bench
+	$(BIN)/ruff check .
 
 types: $(READY)  ## mypy --strict
 	$(BIN)/mypy
 
 check: lint types test  ## what CI runs
 
-bench: $(READY)  ## accuracy and speed beside hand-written code
+bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/accuracy.md and docs/benchmarks.md
 	$(BIN)/python bench/run.py
 
 clean:           ## remove the environment and caches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +30,14 @@ def generate(rows: int = 50_000, seed: int = 1) -> pd.DataFrame:
     def pick(column: str, weights: list[float]) -> np.ndarray:
         return rng.choice(len(SCHEMA[column]["categories"]), rows, p=np.array(weights) / sum(weights))
 
-    age = np.clip(rng.gamma(6, 6.5, rows) + 15, 17, 90).astype(int)
+    age = np.clip(rng.gamma(3.2, 6.8, rows) + 16.5, 17, 90).astype(int)
     education = pick("education", [13, 32, 24, 20, 8, 3])
     married = np.where(age < 25, rng.choice(4, rows, p=[0.05, 0.1, 0.84, 0.01]),
                        rng.choice(4, rows, p=[0.15, 0.55, 0.25, 0.05]))  # fmt: skip
     hours = np.clip(rng.normal(40, 12, rows), 1, 99).astype(int)
     gain = np.where(rng.random(rows) < 0.08, rng.gamma(1.5, 8000, rows), 0).clip(0, 99999).astype(int)
     score = 0.75 * (education - 2) + 0.035 * (age - 40) + 0.03 * (hours - 40) + 1.6 * (married == 1) + gain / 6000
-    income = (rng.logistic(score - 2.1) > 0).astype(int)
+    income = (rng.logistic(score - 2.1, 0.5) > 0).astype(int)
     codes = {
         "workclass": pick("workclass", [3, 6, 74, 11, 6]),
         "education": education,
@@ -52,9 +51,9 @@ def generate(rows: int = 50_000, seed: int = 1) -> pd.DataFrame:
     return pd.DataFrame({name: columns.get(name, numbers.get(name)) for name in SCHEMA})
 
 
-def write_files(folder: str | None = None, rows: int = 50_000) -> tuple[str, str, str]:
-    """Train and test data and their schema, as files."""
-    where = Path(folder or tempfile.mkdtemp(prefix="privjail-"))
+def write_files(folder: str, rows: int = 50_000) -> tuple[str, str, str]:
+    """Train and test data and their schema, as files in a folder."""
+    where = Path(folder)
     frame = generate(rows)
     cut = rows * 2 // 3
     frame[:cut].to_csv(where / "train.csv", index=False)

@@ -1,7 +1,8 @@
 """A differentially private decision tree: figure 2 of the PrivJail paper, on UCI Adult or generated data.
 
-The functions DiffPID3, build_DiffPID3, noisy_count and quality_fn are the paper's listing, word for word;
-imports, the two node classes and the loading of data are added.
+The functions DiffPID3, build_DiffPID3, noisy_count and quality_fn are the paper's listing, word for word, comments
+included; imports, the two node classes and the loading of data are added. One line stands further right than in the
+text of the paper that we have: `return LeafNode(best_class)` belongs to the `if`, or nothing below it would ever run.
 
     python examples/diffpid3.py --eps 1.0 --depth 5 \\
         --train adult_train.csv --test adult_test.csv --schema adult.schema.json
@@ -10,7 +11,9 @@ imports, the two node classes and the loading of data are added.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import tempfile
 import time
 from pathlib import Path
 
@@ -143,18 +146,24 @@ def main():
     parser.add_argument("--test", help="CSV file of public test data")
     parser.add_argument("--schema", help="JSON schema of both")
     a = parser.parse_args()
-    if a.train is None:
-        a.train, a.test, a.schema = census.write_files()
-    schema = json.loads(Path(a.schema).read_text(encoding="utf-8"))
-    df = load_private(a.train, schema)
-    before = pj.consumed_privacy_budget()[str(a.train)]
+    with contextlib.ExitStack() as stack:
+        if a.train is None:
+            a.train, a.test, a.schema = census.write_files(stack.enter_context(tempfile.TemporaryDirectory()))
+        print(json.dumps(measure(a.train, a.test, a.schema, a.eps, a.depth)))
+
+
+def measure(train, test, schema_file, eps, depth):
+    """Grow a tree; what it cost, its shape, and its accuracy on public data."""
+    schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
+    df = load_private(train, schema)
+    before = pj.consumed_privacy_budget()[str(train)]
     start = time.perf_counter()
-    tree = DiffPID3(df, set(schema) - {TARGET}, TARGET, a.depth, a.eps)
+    tree = DiffPID3(df, set(schema) - {TARGET}, TARGET, depth, eps)
     seconds = time.perf_counter() - start
-    spent = pj.consumed_privacy_budget()[str(a.train)] - before
-    measured = accuracy(tree, load_public(a.test, schema)) if a.test else None
-    print(json.dumps({"eps": a.eps, "spent": spent, "depth": tree.depth(), "nodes": tree.count(),
-                      "train_s": round(seconds, 3), "accuracy": measured and round(measured, 4)}))
+    spent = pj.consumed_privacy_budget()[str(train)] - before
+    measured = None if test is None else round(accuracy(tree, load_public(test, schema)), 4)
+    return {"eps": eps, "spent": spent, "depth": tree.depth(), "nodes": tree.count(), "train_s": round(seconds, 3),
+            "accuracy": measured}  # fmt: skip
 
 
 if __name__ == "__main__":

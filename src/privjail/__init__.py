@@ -7,6 +7,7 @@ from privjail.errors import (
     BudgetError,
     BudgetExceeded,
     DPError,
+    InternalError,
     PlanError,
     PrisonerError,
     RefusedError,
@@ -28,13 +29,14 @@ from privjail.sensitive import (
     reveal_all,
     top_k,
 )
-from privjail.session import budget, consumed_privacy_budget
+from privjail.session import budget, connect, consumed_privacy_budget, disconnect
 
 __all__ = [
     "ApproxDP",
     "BudgetError",
     "BudgetExceeded",
     "DPError",
+    "InternalError",
     "PlanError",
     "Prisoner",
     "PrisonerError",
@@ -48,7 +50,9 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "budget",
+    "connect",
     "consumed_privacy_budget",
+    "disconnect",
     "exponential_mechanism",
     "gaussian_mechanism",
     "laplace_mechanism",

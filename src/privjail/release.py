@@ -53,7 +53,7 @@ class Jail:
     _opening: Any = field(default_factory=threading.Lock, repr=False)
     _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not made for threads
 
-    def open(self, dataset: Dataset, frame: Any, notion: Notion) -> Source:
+    def open(self, dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
         """Take in a data set whose frame already keeps what its schema promises.
 
         One identity is one account, under the name, budget and unit of protection that it was first

@@ -1,16 +1,23 @@
-"""Who answers releases: for now, a jail in this process."""
+"""Who answers releases: a jail in this process, or one that was connected to."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
+from privjail.errors import DPError, InternalError
 from privjail.ops.source import Dataset, Source
 from privjail.release import Ask, Jail
+
+if TYPE_CHECKING:
+    from privjail.client import Connection
+
+_connection: Connection | None = None
 
 
 @cache
@@ -21,12 +28,50 @@ def jail() -> Jail:
     return Jail(PolarsEngine())
 
 
-def open_frame(dataset: Dataset, frame: Any, notion: Notion) -> Source:
+def connection() -> Connection | None:
+    """The jail that this program is connected to, if it is."""
+    return _connection
+
+
+def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
+    """Connect to a jail; from here on data sets are opened there, by name.
+
+    ``address``: the connection file that the curator gave, or host:port with ``token=`` and ``certificate=``.
+    """
+    from privjail import client
+
+    global _connection
+    disconnect()
+    _connection = client.connect(address, **options)
+    return _connection
+
+
+def disconnect() -> None:
+    """End the connection, if there is one."""
+    global _connection
+    if _connection is not None:
+        ended, _connection = _connection, None
+        ended.close()
+
+
+def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
     return jail().open(dataset, frame, notion)
 
 
 def release(asks: list[Ask]) -> list[Any]:
-    return jail().release(asks)
+    """Answer several asks at once, or fail with an error made from public facts only."""
+    if _connection is not None:
+        return _connection.release(asks)
+    try:
+        return jail().release(asks)
+    except DPError:
+        raise
+    except Exception:  # noqa: BLE001
+        pass
+    # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
+    raise InternalError(
+        "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
+    )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:
@@ -34,11 +79,17 @@ def consumed_privacy_budget() -> dict[str, Any]:
 
     ε for a pure budget, (ε, δ), or ρ: in the notion that the data set's budget is kept in.
     """
+    if _connection is not None:
+        return _connection.consumed()
     return {a.name: a.notion.report(a.total()) for a in jail().ledger.accounts()}
 
 
 @contextmanager
 def budget(eps: Any, source: str | None = None) -> Iterator[None]:
     """Let a block of code add at most this much to what each data set (or one of them) has cost."""
-    with jail().ledger.limited(amount(eps, "the budget"), source):
-        yield
+    if _connection is not None:
+        with _connection.limited(eps, source):
+            yield
+    else:
+        with jail().ledger.limited(amount(eps, "the budget"), source):
+            yield

@@ -6,15 +6,16 @@ of the groups of one partition are read off one contingency table, whatever grou
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from privjail.ops.carried import Carried
-from privjail.ops.compare import Compare
+from privjail.ops.compare import Compare, exact
 from privjail.ops.filter import Filter
 from privjail.ops.ranks import Ranks
 from privjail.ops.source import Source
@@ -29,14 +30,16 @@ from privjail.plan.value import Value
 
 TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
 CACHE_BYTES = 2 * 2**30
+OVERHEAD = 512  # bytes of an entry of the cache besides what it holds
+LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
 ROW = "__row__"
 
 
 class PolarsEngine:
     """Runs plans on data sets held as Polars frames."""
 
-    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
-        self._frames: dict[Source, pl.DataFrame] = {}
+    def __init__(self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame] | None = None) -> None:
+        self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)
 
     def add(self, source: Source, frame: pl.DataFrame) -> None:
@@ -60,20 +63,35 @@ class PolarsEngine:
                 done[node] = self._value(node, [done[each] for each in node.inputs()])
         return done[value]
 
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
+        """The rows themselves, in their order: what distances speak of. Nothing of this is ever released."""
+        size, index = self._size(rows.base), self._index(rows)
+        held = {name: self._column(each, size) for name, each in columns.items()}
+        return pl.DataFrame(held if index is None else {name: c.gather(index) for name, c in held.items()})
+
     def _value(self, node: Value, inputs: list[Any]) -> Any:
         match node:
             case Tally():
                 table = self._tally(node.rows, node.keys, node.value)
                 return [int(x) for x in table.ravel()] if node.keys else int(table)
             case Ranks():
-                column = self._column(node.a)
-                index = self._index(node.rows)
-                held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
-                points = np.array([c.value for c in node.candidates], dtype=held.dtype if len(held) else float)
-                below = np.searchsorted(held, points, side="left")
-                above = len(held) - np.searchsorted(held, points, side="right")
-                return node.compute(below.tolist(), above.tolist())
+                return node.compute(*self._sides(node))
         return node.compute(*inputs)
+
+    def _sides(self, node: Ranks) -> tuple[list[int], list[int], int]:
+        """How many values lie below each candidate, how many above it, and how many there are."""
+        column, index = self._column(node.a, self._size(node.rows.base)), self._index(node.rows)
+        held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
+        domain = node.a.domain
+        assert isinstance(domain, (IntDomain, FloatDomain))
+
+        def count(op: str, side: Literal["left", "right"]) -> np.ndarray[Any, Any]:
+            bounds = [exact(domain, op, c.value) for c in node.candidates]
+            found = np.searchsorted(held, np.array([b for b in bounds if not isinstance(b, bool)], held.dtype), side)
+            among = iter(found if op == "<" else len(held) - found)
+            return np.array([len(held) * b if isinstance(b, bool) else next(among) for b in bounds], np.int64)
+
+        return count("<", "left").tolist(), count(">", "right").tolist(), len(held)
 
     # -- rows: positions in the base, None for all of them
 
@@ -124,7 +142,7 @@ class PolarsEngine:
             ends = np.searchsorted(codes[order], np.arange(len(labels) + 1))
             positions = order if index is None else index[order]
             groups = [positions[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
-            self._cache.put(key, groups, positions.nbytes)
+            self._cache.put(key, groups, positions.nbytes + 128 * len(groups))
         found: list[np.ndarray[Any, Any]] = self._cache[key]
         return found
 
@@ -152,17 +170,10 @@ class PolarsEngine:
     def _column(self, expression: Expr, size: int | None = None) -> pl.Series:
         key = (expression, "column")
         if key not in self._cache:
-            leaves: dict[str, pl.Series] = {}
-            built = self._build(expression, leaves)
             base = expression.base
-            if isinstance(base, Source):
-                frame = self._frames[base].lazy()
-            else:
-                frame = pl.LazyFrame(leaves if leaves or base is not None else {ROW: np.zeros(size or 0)})
             length = size or 0 if base is None else self._size(base)
-            column = frame.select(built.alias("x")).collect()["x"]
-            if len(column) == 1 != length:  # a constant
-                column = column.new_from_index(0, length)
+            order = _inputs_first(expression)
+            column = self._whole(order, length) if _spelled_out(order) <= LARGE else self._stepwise(order, length)
             if column.dtype != dtype_of(expression.domain):
                 raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
             if base is None:
@@ -171,23 +182,41 @@ class PolarsEngine:
         found: pl.Series = self._cache[key]
         return found
 
-    def _build(self, expression: Expr, leaves: dict[str, pl.Series]) -> Any:
+    def _whole(self, order: list[Expr], length: int) -> pl.Series:
         """One Polars expression for the whole tree, down to loaded columns or columns of another base."""
+        leaves: dict[str, pl.Series] = {}
         built: dict[Expr, Any] = {}
-        waiting = [expression]
-        while waiting:
-            node = waiting[-1]
-            missing = [each for each in node.inputs if each not in built]
-            if missing:
-                waiting.extend(missing)
-                continue
-            waiting.pop()
+        for node in order:
             if isinstance(node, (Carried, Lag)):
-                base = node.base
-                assert base is not None
-                leaves[node.inner.name] = self._column(node.inner).gather(self._base_index(base))
+                assert node.base is not None
+                leaves[node.inner.name] = self._column(node.inner).gather(self._base_index(node.base))
             built[node] = node.polars(*(built[each] for each in node.inputs))
-        return built[expression]
+        base = order[-1].base
+        if isinstance(base, Source):
+            frame = self._frames[base].lazy()
+        else:
+            frame = pl.LazyFrame(leaves if leaves or base is not None else {ROW: np.zeros(length)})
+        return _spread(frame.select(built[order[-1]].alias("x")).collect()["x"], length)
+
+    def _stepwise(self, order: list[Expr], length: int) -> pl.Series:
+        """The same, node by node: Polars spells an expression out as a tree, which can be huge where nodes are shared.
+
+        A column is dropped after its last use.
+        """
+        uses = Counter(each for node in order for each in set(node.inputs))
+        held: dict[Expr, pl.Series] = {}
+        for node in order:
+            if node.inputs:
+                frame = pl.DataFrame({str(i): held[each] for i, each in enumerate(node.inputs)})
+                built = node.polars(*(pl.col(str(i)) for i in range(len(node.inputs))))
+                held[node] = _spread(frame.select(built.alias("x"))["x"], length)
+            else:
+                held[node] = self._whole([node], length)
+            for each in set(node.inputs):
+                uses[each] -= 1
+                if not uses[each]:
+                    del held[each]
+        return held[order[-1]]
 
     def _codes(self, rows: Rows, by: Expr) -> np.ndarray[Any, Any]:
         """The group of each row: a number from 0, and the number of labels for a missing key."""
@@ -199,10 +228,10 @@ class PolarsEngine:
             if isinstance(labels, range):
                 column = column - labels.start
             codes = column.cast(pl.Int64()).fill_null(len(labels)).to_numpy()
-            if by.base is None:
-                return codes
-            self._cache.put(key, codes, codes.nbytes)
-        codes = np.asarray(self._cache[key])
+            if by.base is not None:  # a constant has as many rows as the table that it is used in
+                self._cache.put(key, codes, codes.nbytes)
+        else:
+            codes = np.asarray(self._cache[key])
         index = self._index(rows)
         return codes if index is None else np.asarray(codes[index])
 
@@ -217,7 +246,7 @@ class PolarsEngine:
         shape = tuple(len(key.domain.labels or ()) for key in keys)
         match rows:
             case Filter(above, Compare("==", by, Lit() as key)) if (
-                by.domain.labels is not None and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
+                by.domain.labels is not None and len(keys) < 8 and prod(shape) * len(by.domain.labels) <= TABLE_LIMIT
             ):
                 code = _code(by, key.value)
                 if code is None:
@@ -232,13 +261,13 @@ class PolarsEngine:
         index = self._index(rows)
         size = self._size(rows.base) if index is None else len(index)
         flat = np.zeros(size, dtype=np.int64)
+        known = np.ones(size, dtype=bool)  # rows without a key are in no group
         for code, length in zip(codes, shape, strict=True):
-            flat = flat * (length + 1) + code
-        padded = tuple(n + 1 for n in shape)
-        keep = tuple(slice(0, n) for n in shape)
+            known &= code < length
+            flat = flat * length + np.where(code < length, code, 0)
         if value is None:
-            counts = np.bincount(flat, minlength=prod(padded)) if shape else np.array(size)
-            return np.asarray(counts.reshape(padded)[keep], dtype=np.int64)
+            counts = np.bincount(flat[known], minlength=prod(shape)) if shape else np.array(size)
+            return np.asarray(counts.reshape(shape), dtype=np.int64)
         amounts = self._amounts(value, self._size(rows.base))
         if index is not None:
             amounts = amounts[index]
@@ -246,8 +275,11 @@ class PolarsEngine:
             return np.asarray(amounts.sum(dtype=np.int64))
         # Weights are floats: 15 bits at a time stay exact for up to 2**38 rows.
         high, low = amounts >> 15, amounts & 0x7FFF
-        sums = [np.bincount(flat, weights=part, minlength=prod(padded)).astype(np.int64) for part in (high, low)]
-        return np.asarray(((sums[0] << 15) + sums[1]).reshape(padded)[keep])
+        sums = [
+            np.bincount(flat[known], weights=part[known], minlength=prod(shape)).astype(np.int64)
+            for part in (high, low)
+        ]
+        return np.asarray(((sums[0] << 15) + sums[1]).reshape(shape))
 
     def _amounts(self, value: Expr, size: int) -> np.ndarray[Any, Any]:
         """A column on its summation grid, as whole numbers; missing values add nothing."""
@@ -271,6 +303,34 @@ class PolarsEngine:
         return amounts
 
 
+def _inputs_first(expression: Expr) -> list[Expr]:
+    """An expression and all that it is computed from, in its base."""
+    order: dict[Expr, None] = {}
+    waiting = [expression]
+    while waiting:
+        node = waiting[-1]
+        missing = [each for each in node.inputs if each not in order]
+        if missing:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        order[node] = None
+    return list(order)
+
+
+def _spelled_out(order: list[Expr]) -> int:
+    """How many nodes the last one has as a tree, in which shared nodes are written each time; or more than LARGE."""
+    size: dict[Expr, int] = {}
+    for node in order:
+        size[node] = min(LARGE + 1, 1 + sum(size[each] for each in node.inputs))
+    return size[order[-1]]
+
+
+def _spread(column: pl.Series, length: int) -> pl.Series:
+    """A constant in every row."""
+    return column.new_from_index(0, length) if len(column) == 1 != length else column
+
+
 def _code(by: Expr, label: Any) -> int | None:
     domain = by.domain
     if isinstance(domain, CategoryDomain):
@@ -291,7 +351,7 @@ class Cache:
         self._held: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
 
     def put(self, key: tuple[Any, ...], value: Any, size: int | None = None) -> None:
-        size = value.nbytes if size is None else size
+        size = OVERHEAD + (value.nbytes if size is None else size)
         self._held[key] = (value, size)
         self.used += size
         while self.used > self.limit and len(self._held) > 1:

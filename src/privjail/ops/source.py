@@ -66,6 +66,7 @@ class Source(Rows):
             edits=unit.most_rows,
             cap=None,
             most=None,
+            bases=0,
         )
 
     def text(self) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.cast import Cast
 from privjail.ops.cut import Cut
 from privjail.ops.tally import Tally
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.rowwise import literal, numeric, same_rows
 from privjail.pandas.series import PrivSeries
-from privjail.pandas.vectors import SensitiveDataFrame
+from privjail.pandas.vectors import Axis, SensitiveDataFrame
+from privjail.plan.domain import FloatDomain, IntDomain
+from privjail.prisoner import Prisoner
 
 
 def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lowest: bool = False) -> PrivSeries:
@@ -35,21 +38,40 @@ def crosstab(index: Any, columns: Any) -> SensitiveDataFrame:
     if not isinstance(index, PrivSeries) or not isinstance(columns, PrivSeries):
         raise PlanError("crosstab needs two private columns of one table")
     rows, keys = same_rows((index._rows, index._expr), (columns._rows, columns._expr))
-    return SensitiveDataFrame(Tally(rows, tuple(keys), None), None, (index.name, columns.name))
+    return SensitiveDataFrame(
+        Tally(rows, tuple(keys), None), (Axis(index.name, keys[0].domain), Axis(columns.name, keys[1].domain))
+    )
 
 
-def merge(left: Any, right: Any, *, on: Any, how: str = "left") -> PrivDataFrame:
+def merge(left: Any, right: Any, how: str = "inner", on: Any = None) -> PrivDataFrame:
     """Join a private table with a public one."""
     if not isinstance(left, PrivDataFrame):
         raise PlanError("merge needs a private table on the left")
-    return left.merge(right, on=on, how=how)
+    return left.merge(right, how, on)
+
+
+def to_numeric(arg: Any) -> PrivSeries:
+    """Text as numbers; missing where it is none (pandas: errors="coerce")."""
+    if not isinstance(arg, PrivSeries):
+        raise PlanError(f"to_numeric needs a private column, not {type(arg).__name__}")
+    expr = numeric(arg._expr)
+    return arg._new(expr if isinstance(expr.domain, (IntDomain, FloatDomain)) else Cast(expr, "Float64"))
 
 
 def isna(x: Any) -> Any:
     """Where values are missing."""
-    return x.isna()
+    return _own_or_public("isna", x)
 
 
 def notna(x: Any) -> Any:
     """Where values are there."""
-    return x.notna()
+    return _own_or_public("notna", x)
+
+
+def _own_or_public(name: str, x: Any) -> Any:
+    import pandas
+
+    return getattr(x, name)() if isinstance(x, Prisoner) else getattr(pandas, name)(x)
+
+
+isnull, notnull = isna, notna

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privjail import session
 from privjail.budget.amounts import amount
@@ -18,33 +18,38 @@ from privjail.ops.isin import IsNull
 from privjail.ops.logic import negation
 from privjail.ops.numbers import Beside
 from privjail.ops.tally import Tally
+from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.pandas.rowwise import numeric
+from privjail.pandas.series_core import SeriesCore
 from privjail.pandas.slicing import carried
 from privjail.pandas.statistics import Centred
-from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, index_of, public_label
-from privjail.plan.domain import CategoryDomain, Interval
+from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
+from privjail.plan.distance import Distance
+from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
+from privjail.prisoner import Prisoner
 from privjail.release import Ask
 
-if TYPE_CHECKING:
-    from privjail.pandas.frame import PrivDataFrame
 
-
-class PrivDataFrameGroupBy:
+@priced
+class PrivDataFrameGroupBy(Prisoner):
     """The groups of a table by one or more columns."""
 
-    def __init__(self, frame: PrivDataFrame, keys: list[Any], columns: Any = None) -> None:
-        from privjail.pandas.series import PrivSeries
+    _shown_class = "pandas.core.groupby.generic.DataFrameGroupBy"
+    _way_out = "count or sum the groups, and release the result: .size().reveal(eps=…), .mean(eps=…)"
 
+    def __init__(self, frame: Any, by: Any, columns: Any = None) -> None:
+        self._listed = isinstance(by, (list, tuple)) or type(by).__name__ == "Index"
+        keys = list(by) if self._listed else [by]
         if not keys:
             raise PlanError("groupby needs at least one column")
-        self._frame, self._columns = frame, columns
+        self._frame, self._columns, self._by = frame, columns, by
         self._names: list[Any] = []
         self._keys: list[Expr] = []
-        self._given = keys
         for key in keys:
-            if isinstance(key, PrivSeries):
+            if isinstance(key, SeriesCore):
                 if key._rows is not frame._rows:
                     raise RowsError("the group key does not belong to the rows of this table")
                 self._names.append(key.name)
@@ -59,17 +64,33 @@ class PrivDataFrameGroupBy:
         return refuse(self, name)
 
     def __getitem__(self, columns: Any) -> PrivDataFrameGroupBy:
-        for name in [columns] if isinstance(columns, str) else columns:
-            self._frame._expr(name)
-        return PrivDataFrameGroupBy(self._frame, self._given, columns)
+        self._frame._names(columns)
+        return PrivDataFrameGroupBy(self._frame, self._by, columns)
 
-    def __repr__(self) -> str:
-        return f"groups of {self._frame._plan()} by {', '.join(map(str, self._names))}"
+    @property
+    def distance(self) -> Distance:
+        found: Distance = self._frame.distance
+        return found
+
+    def _plan(self) -> str:
+        return f"{self._frame._plan()} | groupby({', '.join(map(str, self._names))})"
+
+    def __str__(self) -> str:
+        return f"{Prisoner.__repr__(self)}\n  groups: {self.ngroups}, by {', '.join(map(str, self._names))}"
+
+    __repr__ = __str__
+
+    def __contains__(self, key: Any) -> bool:
+        return position(flat_labels(tuple(self._axes())), key) is not None
 
     # -- the groups themselves
 
     def _axes(self) -> list[tuple[Any, ...]]:
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
+
+    @property
+    def ndim(self) -> int:
+        return 1 if self._single() else 2
 
     @property
     def ngroups(self) -> int:
@@ -86,8 +107,7 @@ class PrivDataFrameGroupBy:
         """(key, table) for every possible key."""
         for labels in product(*self._axes()):
             shown = tuple(map(public_label, labels))
-            single = len(shown) == 1 and not isinstance(self._given, tuple)
-            yield (shown[0] if single else shown), self._group(labels)
+            yield (shown if self._listed else shown[0]), self._group(labels)
 
     def _group(self, labels: tuple[Any, ...]) -> Any:
         frame = self._frame
@@ -109,24 +129,40 @@ class PrivDataFrameGroupBy:
             raise PlanError(f"get_group needs {len(axes)} keys")
         labels = []
         for axis, given in zip(axes, wanted, strict=True):
-            found = [x for x in axis if public_label(x) == given or (isinstance(x, Interval) and str(x) == given)]
-            if not found:
+            found = position([public_label(x) for x in axis], given)
+            if found is None:
                 raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
-            labels.append(found[0])
+            labels.append(axis[found])
         return self._group(tuple(labels))
 
     # -- private vectors
 
-    def _vector(self, value: Expr | None, name: str | None = None) -> SensitiveSeries:
-        return SensitiveSeries(Tally(self._frame._rows, tuple(self._keys), value), name, tuple(self._names))
+    def _index_axes(self) -> tuple[Axis, ...]:
+        return tuple(Axis(n, e.domain) for n, e in zip(self._names, self._keys, strict=True))
+
+    def _vector(self, value: Expr | None, name: Any = None) -> SensitiveSeries:
+        return SensitiveSeries(Tally(self._frame._rows, tuple(self._keys), value), name, self._index_axes())
 
     def size(self) -> SensitiveSeries:
         """The number of rows of each group."""
-        return self._vector(None, "size")
+        return self._vector(None, self._columns if self._single() else None)
 
-    def _chosen(self) -> dict[str, Expr]:
+    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
+        """How often each possible value of one column occurs in each group."""
+        if sort:
+            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
+        if not self._single():
+            raise PlanError("one column is needed", do='df.groupby("a")["b"].value_counts(sort=False)')
+        column = self._frame._expr(self._columns)
+        axes = (*self._index_axes(), Axis(self._columns, column.domain))
+        return SensitiveSeries(Tally(self._frame._rows, (*self._keys, column), None), "count", axes)
+
+    def _single(self) -> bool:
+        return self._columns is not None and not isinstance(self._columns, list)
+
+    def _chosen(self) -> dict[Any, Expr]:
         frame = self._frame
-        if isinstance(self._columns, str):
+        if self._single():
             return {self._columns: frame._expr(self._columns)}
         names = self._columns if self._columns is not None else [n for n in frame._exprs if n not in self._names]
         if not names:
@@ -135,10 +171,10 @@ class PrivDataFrameGroupBy:
 
     def _per_group(self, value: Any) -> Any:
         chosen = self._chosen()
-        if isinstance(self._columns, str):
+        if self._single():
             return self._vector(value(chosen[self._columns]), self._columns)
         tallies = tuple(Tally(self._frame._rows, tuple(self._keys), value(e)) for e in chosen.values())
-        return SensitiveDataFrame(Beside(tallies, tuple(chosen)), None, (*self._names, None))
+        return SensitiveDataFrame(Beside(tallies, tuple(chosen)), (*self._index_axes(), Axis()))
 
     def sum(self) -> Any:
         """The sum of each group; the columns must be bounded."""
@@ -159,14 +195,14 @@ class PrivDataFrameGroupBy:
         keys = tuple(self._keys)
         parts = [Tally(self._frame._rows, keys, v) for c in chosen.values() for v in (c.deviation(), c.present())]
         answers = session.release([Ask(v, share) for v in parts])
-        index = index_of(parts[0].index, tuple(self._names))
+        index = index_of(parts[0].index, self._index_axes())
         columns = {}
         for i, (name, c) in enumerate(chosen.items()):
             totals, counts = answers[2 * i], answers[2 * i + 1]
             columns[name] = pandas.Series(
                 [c.mean(t, n) for t, n in zip(totals, counts, strict=True)], index=index, name=name
             )
-        if isinstance(self._columns, str):
+        if self._single():
             return columns[self._columns]
         return pandas.DataFrame(columns)
 
@@ -174,11 +210,11 @@ class PrivDataFrameGroupBy:
         """A released statistic of one column in each group: groups exclude each other, so eps pays for all."""
         import pandas
 
-        if not isinstance(self._columns, str):
+        if not self._single():
             raise PlanError(f"groupby(…).{method} needs one column", do=f'df.groupby("a")["b"].{method}(eps=…)')
         amount(eps)
         found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        index = index_of(tuple(self._axes()), tuple(self._names))
+        index = index_of(tuple(self._axes()), self._index_axes())
         return pandas.Series(found, index=index, name=self._columns)
 
     def var(self, *, eps: Any) -> Any:
@@ -206,6 +242,10 @@ class PrivDataFrameGroupBy:
         return self._each_group("quantile", eps, q=q)
 
     # -- rows
+
+    def pipe(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """f(self, …)."""
+        return f(self, *args, **kwargs)
 
     def head(self, n: int = 5) -> Any:
         """The first n rows of each group, in their order; by the user column: at most n rows per user."""

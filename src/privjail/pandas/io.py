@@ -11,7 +11,7 @@ from typing import Any
 from privjail import session
 from privjail.budget.notions import Notion, PureDP
 from privjail.catalogue.schema import read_schema
-from privjail.errors import PlanError
+from privjail.errors import PlanError, SchemaError
 from privjail.ops.source import Column, Dataset, Unit
 from privjail.pandas.frame import PrivDataFrame
 
@@ -27,10 +27,16 @@ def read_csv(
 
     ``schema``: a JSON or TOML file, or a dict; it is enforced. ``budget``: ε, or a PureDP, ApproxDP, ZCDP or
     RenyiDP. ``unit``: the column that says whose row it is, if a person can have several rows.
-    """
-    from privjail.catalogue.load import read_csv_text
 
-    frame = read_csv_text(Path(path), separator=sep)
+    A column that the schema does not name is ``untyped``: its type is not guessed from the data. It is text, and
+    becomes a number where it is computed with, compared with a number, or clipped.
+    """
+    remote = _remote(path, schema, budget, unit, max_rows_per_unit)
+    if remote is not None:
+        return remote
+    from privjail.catalogue.files import read_csv_text
+
+    frame = read_csv_text(Path(path), sep)
     return _open(_file_identity(path), str(path), frame, schema, budget, unit, max_rows_per_unit)
 
 
@@ -38,7 +44,10 @@ def read_parquet(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None
 ) -> PrivDataFrame:
     """Open a Parquet file as a private table; see read_csv for the arguments."""
-    from privjail.catalogue.load import read_parquet_frame
+    remote = _remote(path, schema, budget, unit, max_rows_per_unit)
+    if remote is not None:
+        return remote
+    from privjail.catalogue.files import read_parquet_frame
 
     frame = read_parquet_frame(Path(path))
     return _open(_file_identity(path), str(path), frame, schema, budget, unit, max_rows_per_unit)
@@ -49,26 +58,25 @@ def from_frame(
     max_rows_per_unit: int | None = None,
 ) -> PrivDataFrame:  # fmt: skip
     """Take a pandas or Polars frame as a private data set of this name; see read_csv for the arguments."""
-    import polars as pl
+    if session.connection() is not None:
+        raise PlanError("a jail opens only data sets that its curator added", do="pd.read_csv(name)")
+    from privjail.catalogue.files import frame_of
 
-    if not isinstance(frame, pl.DataFrame):
-        if type(frame).__name__ != "DataFrame":
-            raise PlanError(f"a pandas or Polars frame is needed, not {type(frame).__name__}")
-        columns = {str(c): pl.Series(_values(frame[c]), strict=False) for c in frame.columns}
-        frame = pl.DataFrame(columns)
-    return _open(f"frame:{next(_fresh)}", name, frame, schema, budget, unit, max_rows_per_unit)
+    held = frame_of(frame)
+    return _open(f"frame:{next(_fresh)}", str(name), held, schema, budget, unit, max_rows_per_unit)
 
 
-def _values(column: Any) -> Any:
-    """A pandas column as Polars takes it; objects and categories as text."""
-    if getattr(column.dtype, "kind", "O") in "biuf" and not hasattr(column.dtype, "na_value"):
-        return column.to_numpy()
-    if getattr(column.dtype, "kind", "O") == "M":
-        return column.astype("datetime64[us]").to_numpy()
-    values = [None if v is None or v != v or type(v).__name__ == "NAType" else v for v in column.tolist()]
-    if str(column.dtype).lower() in ("int64", "float64", "boolean", "int32", "float32"):
-        return values
-    return [None if v is None else str(v) for v in values]
+def _remote(path: Any, *given: Any) -> PrivDataFrame | None:
+    """Against a jail: the data set of that name. Paths, schemas and budgets are the curator's."""
+    connection = session.connection()
+    if connection is None:
+        return None
+    if any(each is not None for each in given):
+        raise PlanError(
+            "schema, budget and unit are set by the curator of the jail", do="pd.read_csv(name) and nothing more"
+        )
+    source = connection.source(str(path))
+    return PrivDataFrame(source, {name: Column(source, name) for name, _ in source.dataset.columns})
 
 
 def _file_identity(path: Any) -> str:
@@ -77,7 +85,7 @@ def _file_identity(path: Any) -> str:
     try:
         handle = os.open(real, os.O_RDONLY)
     except OSError:
-        raise PlanError(f"there is no file {Path(path).name!r}") from None
+        raise SchemaError(f"there is no file {Path(path).name!r}") from None
     stat = os.fstat(handle)
     identity = "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
     if _held.setdefault(identity, handle) != handle:
@@ -99,5 +107,5 @@ def _open(
     return PrivDataFrame(source, {column: Column(source, column) for column in domains})
 
 
-def _notion(budget: Any) -> Notion:
-    return budget if isinstance(budget, Notion) else PureDP(budget)
+def _notion(budget: Any) -> Notion | None:
+    return budget if budget is None or isinstance(budget, Notion) else PureDP(budget)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privjail.errors import PlanError, RefusedError
 from privjail.ops.filter import keep
@@ -11,11 +11,8 @@ from privjail.ops.recode import Recode
 from privjail.pandas.rowwise import literal, typed
 from privjail.prisoner import Prisoner
 
-if TYPE_CHECKING:
-    from privjail.pandas.frame import PrivDataFrame
 
-
-def join_public(left: PrivDataFrame, right: Any, on: Any, how: str) -> PrivDataFrame:
+def join_public(left: Any, right: Any, on: Any, how: str) -> Any:
     """Left or inner join on a key that is unique in the public table: a row-wise look-up."""
     if isinstance(right, Prisoner):
         raise RefusedError(
@@ -41,7 +38,7 @@ def join_public(left: PrivDataFrame, right: Any, on: Any, how: str) -> PrivDataF
     for name in right.columns:
         if name != on:
             values = [literal(None if _missing(v) else v) for v in right[name].tolist()]
-            columns[str(name)] = Recode(key, tuple(zip(keys, values, strict=True)), 0)
+            columns[name] = Recode(key, tuple(zip(keys, values, strict=True)), 0)
     return left._new(columns, rows)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
-from typing import TYPE_CHECKING, Any
+import tokenize
+from typing import Any
 
 from privjail.errors import PlanError
 from privjail.prisoner import Prisoner
-
-if TYPE_CHECKING:
-    from privjail.pandas.frame import PrivDataFrame
 
 _COMPARE = {ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__",
             ast.GtE: "__ge__"}  # fmt: skip
@@ -18,10 +17,12 @@ _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", 
            ast.Mod: "mod", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}  # fmt: skip
 
 
-def parse_query(text: str, frame: PrivDataFrame) -> Any:
+def parse_query(text: str, frame: Any) -> Any:
     """The condition as a private true/false column."""
     if not isinstance(text, str) or len(text) > 10_000:
         raise PlanError("query takes a condition as text")
+    if re.search(r"@\s*\w", text):
+        raise PlanError("a query does not see Python variables", do='write the value into the text: f"age > {limit}"')
     names: dict[str, str] = {}
 
     def quoted(match: re.Match[str]) -> str:
@@ -29,16 +30,23 @@ def parse_query(text: str, frame: PrivDataFrame) -> Any:
         return f"_column_{len(names) - 1}"
 
     try:
-        tree = ast.parse(re.sub(r"`([^`]*)`", quoted, text), mode="eval").body
+        tree = ast.parse(_spelled_out(re.sub(r"`([^`]*)`", quoted, text).strip()), mode="eval").body
         condition = _read(tree, frame, names)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, tokenize.TokenError):
         raise PlanError("the query is not a valid condition", plan=f"query({text[:100]!r})") from None
     if not isinstance(condition, Prisoner):
         raise PlanError("the query uses no column", plan=f"query({text[:100]!r})")
     return condition
 
 
-def _read(tree: ast.expr, frame: PrivDataFrame, names: dict[str, str]) -> Any:
+def _spelled_out(text: str) -> str:
+    """& and | bind like "and" and "or" in a query, as in pandas."""
+    words = {"&": "and", "|": "or"}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return tokenize.untokenize([(tokenize.NAME, words[t[1]]) if t[1] in words else t[:2] for t in tokens])
+
+
+def _read(tree: ast.expr, frame: Any, names: dict[str, str]) -> Any:
     match tree:
         case ast.Name(name):
             return frame[names.get(name, name)]
@@ -73,14 +81,19 @@ def _compared(first: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], frame
     result: Any = None
     for op, tree in zip(ops, rest, strict=True):
         right = _read(tree, frame, names)
-        if isinstance(op, (ast.In, ast.NotIn)):
-            found = left.isin(right)
-            part = ~found if isinstance(op, ast.NotIn) else found
+        listed = isinstance(right, list) and isinstance(op, (ast.Eq, ast.NotEq))
+        if isinstance(op, (ast.In, ast.NotIn)) or listed:
+            if not isinstance(left, Prisoner) or not isinstance(right, list):
+                raise PlanError("in and not in test a column against a list", do='query("a in [1, 2]")')
+            found = left.isin(right)  # type: ignore[attr-defined]
+            part = ~found if isinstance(op, (ast.NotIn, ast.NotEq)) else found
         elif type(op) in _COMPARE:
             flipped = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__ge__", "__ge__": "__le__"}
             method = _COMPARE[type(op)]
             if isinstance(left, Prisoner):
                 part = getattr(left, method)(right)
+            elif not isinstance(right, Prisoner):
+                raise PlanError("a query compares columns, not two constants")
             else:
                 part = getattr(right, flipped.get(method, method))(left)
         else:

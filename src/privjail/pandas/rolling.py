@@ -6,41 +6,39 @@ carry rounding errors from one window into all later ones, and with them a trace
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.where import Where
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import Logic
+from privjail.ops.where import NullWhere, Where
 from privjail.pandas.refusals import RefusedAttribute
 from privjail.pandas.rowwise import compared, same_rows
-
-if TYPE_CHECKING:
-    from privjail.pandas.series import PrivSeries
 
 
 class Rolling:
     """The last w rows, at each row; missing while there are fewer than w."""
 
-    def __init__(self, series: PrivSeries, window: int) -> None:
+    def __init__(self, series: Any, window: int) -> None:
         if type(window) is not int or window < 1:
             raise PlanError("rolling takes a whole number of rows, at least 1")
         self._series, self._window = series, window
 
-    def _shifted(self) -> list[PrivSeries]:
+    def _shifted(self) -> list[Any]:
         return [self._series.shift(k) for k in range(self._window)]
 
-    def sum(self) -> PrivSeries:
+    def sum(self) -> Any:
         """The sum of each window."""
         first, *rest = self._shifted()
         for each in rest:
             first = first + each
         return first
 
-    def mean(self) -> PrivSeries:
+    def mean(self) -> Any:
         """The mean of each window."""
-        mean: PrivSeries = self.sum() / self._window
-        return mean
+        return self.sum() / self._window
 
-    def _extreme(self, op: str) -> PrivSeries:
+    def _extreme(self, op: str) -> Any:
         best, *rest = self._shifted()
         for each in rest:
             rows, (a, b) = same_rows((best._rows, best._expr), (each._rows, each._expr))
@@ -50,11 +48,11 @@ class Rolling:
             best = best._new(chosen, rows)
         return best
 
-    def max(self) -> PrivSeries:
+    def max(self) -> Any:
         """The largest value of each window."""
         return self._extreme(">")
 
-    def min(self) -> PrivSeries:
+    def min(self) -> Any:
         """The smallest value of each window."""
         return self._extreme("<")
 
@@ -64,8 +62,4 @@ class Rolling:
 
 def _either(a: Any, b: Any) -> Any:
     """Where two values are equal: that value. Where one is missing: missing."""
-    from privjail.ops.isin import IsNull
-    from privjail.ops.logic import Logic
-    from privjail.ops.where import NullWhere
-
     return NullWhere(Logic("|", IsNull(a), IsNull(b)), a)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -10,18 +9,28 @@ from privjail.ops.arithmetic import Arithmetic
 from privjail.ops.carried import Carried, Constant
 from privjail.ops.cast import Cast
 from privjail.ops.compare import Compare
-from privjail.ops.logic import Logic, negation
+from privjail.ops.logic import negation
 from privjail.ops.window import Lag, Window
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, TextDomain, UntypedDomain
+from privjail.plan.domain import BoolDomain, TextDomain, UntypedDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node
 from privjail.plan.rows import Rows
+from privjail.prisoner import Prisoner
 
 
 def literal(value: Any) -> Lit:
     """A public constant that an analyst wrote."""
     if value is not None and type(value).__name__ in ("NAType", "NaTType"):
         value = None
+    if isinstance(value, Prisoner):
+        raise PlanError("a public constant is needed, not a private value", do="release the private value first")
+    if getattr(value, "ndim", 0) or isinstance(value, (list, tuple, dict, set)):
+        raise RowsError(
+            f"a public {type(value).__name__} cannot meet a private column: which row comes where is private",
+            do="use one constant, or join a public table on a key with .merge(…)",
+        )
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        value = value.item()
     if hasattr(value, "to_pydatetime"):
         value = value.to_pydatetime()
     if isinstance(value, str) and type(value) is not str:
@@ -48,13 +57,11 @@ def numeric(expr: Expr) -> Expr:
     return Cast(expr, "Int64") if isinstance(expr.domain, BoolDomain) else expr
 
 
-def constant_like(value: Any, domain: Domain) -> Expr:
-    """A public constant as a column, of the kind of the column that it meets."""
+def constant_like(value: Any) -> Expr:
+    """A public constant as a column."""
     lit = literal(value)
-    if lit.value is None:
+    if lit.value is None or lit.value != lit.value:
         raise PlanError("a missing value is no constant", do="use .mask(…) to make values missing")
-    if isinstance(lit.value, datetime.date) or isinstance(domain, (CategoryDomain, TextDomain)):
-        return Constant(lit)
     return Constant(lit)
 
 
@@ -125,7 +132,3 @@ def _both_typed(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 def computed(op: str, a: Expr, b: Expr) -> Expr:
     return Arithmetic(op, numeric(a), numeric(b))
-
-
-def logical(op: str, a: Expr, b: Expr) -> Expr:
-    return Logic(op, a, b)

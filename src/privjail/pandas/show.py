@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
+from privjail.ops.source import Source
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 
 
-def facts(head: str, rows: Rows, columns: dict[str, Expr]) -> str:
+def facts(head: str, rows: Rows, columns: Mapping[Any, Expr]) -> str:
     """The facts of a private table as text."""
-    width = max((len(name) for name in columns), default=0)
+    width = max((len(str(name)) for name in columns), default=0)
     lines = [head, f"  unit of protection: {_unit(rows)}", f"  cell: {_cells(rows)}"]
-    lines += [f"  {name.ljust(width)}  {expr.domain}" for name, expr in columns.items()]
+    lines += [f"  {str(name).ljust(width)}  {expr.domain}" for name, expr in columns.items()]
     return "\n".join(lines)
 
 
-def facts_html(head: str, rows: Rows, columns: dict[str, Expr]) -> str:
+def facts_html(head: str, rows: Rows, columns: Mapping[Any, Expr]) -> str:
     """The same for notebooks."""
     body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(str(expr.domain))}</td></tr>" for name, expr in columns.items()
+        f"<tr><td>{escape(str(name))}</td><td>{escape(str(expr.domain))}</td></tr>" for name, expr in columns.items()
     )
     return (
         f"<div><code>{escape(head)}</code><br>unit of protection: {escape(_unit(rows))}<br>"
@@ -29,8 +32,6 @@ def facts_html(head: str, rows: Rows, columns: dict[str, Expr]) -> str:
 
 
 def _unit(rows: Rows) -> str:
-    from privjail.ops.source import Source
-
     return str(rows.source.dataset.unit) if isinstance(rows.source, Source) else "?"
 
 

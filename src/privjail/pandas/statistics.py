@@ -24,6 +24,8 @@ from privjail.ops.isin import IsNull
 from privjail.ops.logic import negation
 from privjail.ops.ranks import Ranks
 from privjail.ops.tally import Tally
+from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.priced import priced
 from privjail.pandas.rowwise import numeric
 from privjail.plan.domain import FloatDomain, IntDomain, Numeric
 from privjail.plan.expr import Expr
@@ -71,7 +73,7 @@ class Centred:
         return min(max(spread, 0.0), (self.high - self.low) ** 2 / 2)
 
 
-def means(rows: Rows, columns: dict[str, Expr], eps: Any) -> dict[str, float]:
+def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
     """The mean of several columns for one eps: each needs a sum, and all without nulls share a count."""
     total = amount(eps)
     centred = {name: Centred(rows, expr) for name, expr in columns.items()}
@@ -135,12 +137,13 @@ def answer(ask: Ask, position: int) -> float:
     return float(ask.value.candidates[position].value)
 
 
+@priced
 class Statistics:
     """The released statistics of a private column."""
 
     _rows: Rows
     _expr: Expr
-    name: str | None
+    name: Any
 
     def mean(self, *, eps: Any) -> float:
         """The mean: a noisy sum over a noisy count, half of eps each."""
@@ -184,12 +187,10 @@ class Statistics:
         """Noisy counts in intervals: a public list of edges, or a number of equal parts of the range."""
         import pandas
 
-        from privjail.pandas.vectors import index_of
-
         cut = binned(self._rows, numeric(self._expr), bins)
         tally = Tally(self._rows, (cut,), None)
         counts = session.release([Ask(tally, Laplace(amount(eps)))])[0]
-        return pandas.Series(counts, index=index_of(tally.index, (None,)), name=self.name)
+        return pandas.Series(counts, index=index_of(tally.index, (Axis(self.name, cut.domain),)), name=self.name)
 
     def describe(self, *, eps: Any) -> Any:
         """count, mean, std, min, quartiles and max, for one eps in all."""

@@ -2,137 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from html import escape
 from typing import Any
 
 from privjail import session
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.numbers import Element, Extreme, Stack, Total
+from privjail.ops.numbers import Element, Extreme, Scale, Stack, Total
+from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
-from privjail.plan.domain import Interval
+from privjail.plan.distance import show
 from privjail.plan.value import Value
 from privjail.release import Ask
 from privjail.sensitive import Sensitive, number
 
-
-def public_label(label: Any) -> Any:
-    """A label as pandas would hold it."""
-    if isinstance(label, Interval):
-        import pandas
-
-        return pandas.Interval(label.left, label.right, "both" if label.closed == "both" else label.closed)  # type: ignore[arg-type]
-    return label
+__all__ = ["Axis", "SensitiveDataFrame", "SensitiveSeries"]
 
 
-def index_of(axes: tuple[tuple[Any, ...], ...], names: tuple[Any, ...]) -> Any:
-    """The pandas index of a released vector."""
-    import pandas
+@priced
+class Vector(Sensitive):
+    """Private numbers under public labels: what series and tables of them share."""
 
-    levels = [[public_label(label) for label in axis] for axis in axes]
-    if len(levels) == 1:
-        return pandas.Index(levels[0], name=names[0] if names else None, dtype=_index_type(levels[0]))
-    return pandas.MultiIndex.from_product(levels, names=names)
+    name: Any = None
 
-
-def _index_type(labels: list[Any]) -> Any:
-    return object if len({type(label) for label in labels}) > 1 or not isinstance(labels[0], (int, float)) else None
-
-
-class Positions:
-    """s.iloc[i]: elements by their public position."""
-
-    def __init__(self, series: SensitiveSeries) -> None:
-        self._series = series
-
-    def __getitem__(self, i: Any) -> Any:
-        size = self._series.size
-        if type(i) is not int or not -size <= i < size:
-            raise PlanError(f"iloc takes a position from 0 to {size - 1}")
-        return self._series._at(i % size)
-
-
-class SensitiveSeries(Sensitive):
-    """A vector of private numbers: counts or sums of groups, or one number for each of several columns."""
-
-    _shown_class = "pandas.core.series.Series"
-
-    def __init__(self, value: Value, name: str | None = None, names: tuple[Any, ...] | None = None) -> None:
+    def __init__(self, value: Value, axes: tuple[Axis, ...]) -> None:
         super().__init__(value)
-        self.name = name
-        self._names = names if names is not None else (name,) * len(value.index)
+        self._axes = axes
 
     def __getattr__(self, attribute: str) -> Any:
         refuse(self, attribute)
 
+    @property
+    def size(self) -> int:
+        """The number of elements, which is public."""
+        return self._value.joint.size
+
+    def _at(self, i: int) -> Any:
+        return number(Element(self._value, i))
+
+    def _labels(self) -> list[Any]:
+        return flat_labels(self._value.index)
+
+    def _stack(self, positions: Sequence[int], labels: Sequence[Any], axis: Axis) -> SensitiveSeries:
+        elements = tuple(Element(self._value, i) for i in positions)
+        return SensitiveSeries(Stack(elements, tuple(labels)), self.name, (axis,))
+
+    def idxmax(self, *, eps: Any) -> Any:
+        """The label of the largest element: noisy max, at eps for any number of elements."""
+        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps)))])[0]]
+
+    def idxmin(self, *, eps: Any) -> Any:
+        """The label of the smallest element: noisy min."""
+        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps), smallest=True))])[0]]
+
+    def nlargest(self, n: int, *, eps: Any) -> list[Any]:
+        """The labels of the n largest elements, largest first, at eps in all."""
+        return self._best(n, eps, smallest=False)
+
+    def nsmallest(self, n: int, *, eps: Any) -> list[Any]:
+        """The labels of the n smallest elements, smallest first, at eps in all."""
+        return self._best(n, eps, smallest=True)
+
+    def _best(self, n: int, eps: Any, smallest: bool) -> list[Any]:
+        if type(n) is not int or not 1 <= n <= self.size:
+            raise PlanError(f"between 1 and {self.size} labels can be chosen")
+        chosen = session.release([Ask(self._value, NoisyMax(amount(eps), k=n, smallest=smallest))])[0]
+        labels = self._labels()
+        return [labels[i] for i in (chosen if n > 1 else [chosen])]
+
+    def copy(self, deep: bool = True) -> Any:
+        """The same numbers: nothing ever changes them."""
+        return self._wrap(self._value)
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self._labels()[:8])) + (", …" if self.size > 8 else "")
+        l1 = self._value.joint.l1
+        reach = "∞" if l1 is None else show(l1)
+        return f"{super().__repr__()}\n  index: {shown}\n  joint distance: L1 {reach}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def position(labels: Sequence[Any], key: Any) -> int | None:
+    """Where a public label stands; an interval goes by its text too."""
+    if type(key).__module__ == "numpy" and getattr(key, "ndim", 1) == 0:
+        key = key.item()
+    for i, label in enumerate(labels):
+        if isinstance(label, bool) != isinstance(key, bool):
+            continue
+        if type(label).__name__ == "Interval" and isinstance(key, str):
+            if str(label) == key:
+                return i
+        elif label == key:
+            return i
+    return None
+
+
+def _need(labels: Sequence[Any], key: Any) -> int:
+    found = position(labels, key)
+    if found is None:
+        raise PlanError(f"no label {key!r}", do=f"use one of {list(labels)[:10]}")
+    return found
+
+
+class Positions:
+    """s.iloc[i] and s.iloc[a:b]: elements by their public position."""
+
+    def __init__(self, size: int, take: Callable[[list[int]], Any], one: Callable[[int], Any]) -> None:
+        self._size, self._take, self._one = size, take, one
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return self._take(list(range(self._size))[i])
+        if isinstance(i, list) and all(type(k) is int and -self._size <= k < self._size for k in i):
+            return self._take([k % self._size for k in i])
+        if type(i) is not int or not -self._size <= i < self._size:
+            raise PlanError(f"iloc takes a position from 0 to {self._size - 1}")
+        return self._one(i % self._size)
+
+
+class SensitiveSeries(Vector):
+    """A vector of private numbers: counts or sums of groups, or one number for each of several columns."""
+
+    _shown_class = "pandas.core.series.Series"
+    ndim = 1
+
+    def __init__(self, value: Value, name: Any = None, axes: tuple[Axis, ...] | None = None) -> None:
+        super().__init__(value, axes if axes is not None else (Axis(),) * len(value.index))
+        self.name = name
+
     def _wrap(self, value: Value) -> SensitiveSeries:
-        return SensitiveSeries(value, self.name, self._names)
+        return SensitiveSeries(value, self.name, self._axes)
 
     @property
     def index(self) -> Any:
         """The public labels."""
-        return index_of(self._value.index, self._names)
+        return index_of(self._value.index, self._axes)
 
     @property
     def shape(self) -> tuple[int]:
-        return (self._value.joint.size,)
+        return (self.size,)
 
     @property
-    def size(self) -> int:
-        return self._value.joint.size
+    def dtype(self) -> str:
+        return "int64" if self._value.whole else "float64"
 
     def keys(self) -> Any:
         return self.index
 
     def __len__(self) -> int:
-        return self._value.joint.size
+        return self.size
 
     def __iter__(self) -> Iterator[Any]:
         return (self._at(i) for i in range(self.size))
-
-    def _at(self, i: int) -> Any:
-        return number(Element(self._value, i))
-
-    @property
-    def iloc(self) -> Positions:
-        return Positions(self)
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Each label with its private number."""
         return ((label, self._at(i)) for i, label in enumerate(self._labels()))
 
-    def _labels(self) -> list[Any]:
-        from itertools import product
-
-        axes = [[public_label(label) for label in axis] for axis in self._value.index]
-        return axes[0] if len(axes) == 1 else list(product(*axes))
+    def to_dict(self) -> dict[Any, Any]:
+        """A dict of private numbers."""
+        return dict(self.items())
 
     def __contains__(self, label: Any) -> bool:
-        return label in self._labels()
+        return position(self._labels(), label) is not None
+
+    @property
+    def iloc(self) -> Positions:
+        return Positions(self.size, self._taken, self._at)
 
     @property
     def loc(self) -> SensitiveSeries:
         return self
 
+    at = loc
+
+    def _taken(self, positions: list[int]) -> SensitiveSeries:
+        if not positions:
+            raise PlanError("no element is left")
+        if len(self._axes) > 1:
+            labels = self._labels()
+            return self._stack(positions, [labels[i] for i in positions], Axis())
+        known = self._value.index[0]
+        return self._stack(positions, [known[i] for i in positions], self._axes[0])
+
+    def head(self, n: int = 5) -> SensitiveSeries:
+        """The first elements."""
+        return self._taken(list(range(self.size))[:n])
+
+    def tail(self, n: int = 5) -> SensitiveSeries:
+        """The last elements."""
+        return self._taken(list(range(self.size))[-n:] if n else [])
+
     def __getitem__(self, key: Any) -> Any:
         labels = self._labels()
         if isinstance(key, list):
-            chosen = [self._position(labels, k) for k in key]
-            elements = tuple(Element(self._value, i) for i in chosen)
-            return SensitiveSeries(Stack(elements, tuple(key)), self.name, (self._names[0],))
-        return self._at(self._position(labels, key))
-
-    @staticmethod
-    def _position(labels: list[Any], key: Any) -> int:
-        for i, label in enumerate(labels):
-            if label == key or (not isinstance(label, (tuple, str)) and str(label) == key):
-                return i
-        raise PlanError(f"no label {key!r}", do=f"use one of {labels[:10]}")
+            return self._taken([_need(labels, k) for k in key])
+        found = position(labels, key)
+        if found is not None:
+            return self._at(found)
+        if len(self._axes) == 2 and not isinstance(key, tuple):
+            rows, columns = self._value.index
+            at = _need([public_label(x) for x in rows], key) * len(columns)
+            return self._stack(range(at, at + len(columns)), columns, self._axes[1])
+        return self._at(_need(labels, key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        labels = self._labels()
-        return self[key] if key in labels else default
+        """An element, or the default if there is none of this label."""
+        return default if position(self._labels(), key) is None else self[key]
 
     def max(self) -> Any:
         """The largest element, as a private number. For its label: .idxmax(eps=…)."""
@@ -146,70 +230,148 @@ class SensitiveSeries(Sensitive):
         """The sum of all elements, as a private number."""
         return number(Total(self._value))
 
-    def idxmax(self, *, eps: Any) -> Any:
-        """The label of the largest element: noisy max, at eps for any number of elements."""
-        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps)))])[0]]
+    def mean(self) -> Any:
+        """The mean of all elements, whose number is public, as a private number."""
+        return number(Scale(Total(self._value), Fraction(1, self.size)))
 
-    def idxmin(self, *, eps: Any) -> Any:
-        """The label of the smallest element: noisy min."""
-        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps), smallest=True))])[0]]
+    def abs(self) -> SensitiveSeries:
+        """Absolute values."""
+        absolute: SensitiveSeries = abs(self)
+        return absolute
 
-    def nlargest(self, n: int, *, eps: Any) -> list[Any]:
-        """The labels of the n largest elements, largest first, at eps in all."""
-        chosen = session.release([Ask(self._value, NoisyMax(amount(eps), k=n))])[0]
-        labels = self._labels()
-        return [labels[i] for i in (chosen if n > 1 else [chosen])]
+    def rename(self, name: Any) -> SensitiveSeries:
+        """The same numbers under another name."""
+        return SensitiveSeries(self._value, name, self._axes)
+
+    def unstack(self) -> SensitiveDataFrame:
+        """The last level of the index as columns."""
+        if len(self._axes) < 2:
+            raise PlanError("unstack needs an index of several levels", do="group by several columns first")
+        return SensitiveDataFrame(self._value, self._axes)
 
     def _public(self, answer: Any) -> Any:
         import pandas
 
         return pandas.Series(answer, index=self.index, name=self.name, dtype="float64")
 
-    def __str__(self) -> str:
-        shown = ", ".join(map(str, self._labels()[:8])) + (", …" if self.size > 8 else "")
-        return f"{super().__repr__()}\n  index: {shown}\n  joint distance: L1 {_show(self._value.joint.l1)}"
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-class SensitiveDataFrame(SensitiveSeries):
+class SensitiveDataFrame(Vector):
     """A table of private numbers with public rows and columns (from crosstab, or sums of several columns)."""
 
     _shown_class = "pandas.core.frame.DataFrame"
+    ndim = 2
 
     def _wrap(self, value: Value) -> SensitiveDataFrame:
-        return SensitiveDataFrame(value, self.name, self._names)
+        return SensitiveDataFrame(value, self._axes)
 
     @property
     def index(self) -> Any:
-        return index_of(self._value.index[:-1], self._names[:-1])
+        """The public row labels."""
+        return index_of(self._value.index[:-1], self._axes[:-1])
 
     @property
     def columns(self) -> Any:
         """The public column labels."""
-        return index_of(self._value.index[-1:], self._names[-1:])
+        return index_of(self._value.index[-1:], self._axes[-1:])
+
+    def keys(self) -> Any:
+        return self.columns
 
     @property
-    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+    def shape(self) -> tuple[int, int]:
         width = len(self._value.index[-1])
-        return (self.size // width if width else 0, width)
+        return (self.size // width, width)
 
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._columns())
+
+    def _columns(self) -> list[Any]:
+        return [public_label(label) for label in self._value.index[-1]]
+
+    def _rows(self) -> list[Any]:
+        return flat_labels(self._value.index[:-1])
+
+    def _column(self, j: int) -> SensitiveSeries:
+        height, width = self.shape
+        return self._line(range(j, height * width, width), self._value.index[:-1], self._axes[:-1], self._columns()[j])
+
+    def _row(self, i: int) -> SensitiveSeries:
+        width = self.shape[1]
+        line = range(i * width, (i + 1) * width)
+        return self._line(line, self._value.index[-1:], self._axes[-1:], self._rows()[i])
+
+    def _line(self, positions: range, labels: Any, axes: tuple[Axis, ...], name: Any) -> SensitiveSeries:
+        if len(axes) == 1:
+            return self._stack(positions, labels[0], axes[0]).rename(name)
+        return self._stack(positions, flat_labels(labels), Axis()).rename(name)
+
+    def __contains__(self, label: Any) -> bool:
+        return position(self._columns(), label) is not None
+
+    def __getitem__(self, key: Any) -> SensitiveSeries:
+        """A column."""
+        return self._column(_need(self._columns(), key))
+
+    def items(self) -> Iterator[tuple[Any, SensitiveSeries]]:
+        """Each column's label, with the column."""
+        return ((label, self._column(j)) for j, label in enumerate(self._columns()))
+
+    def iterrows(self) -> Iterator[tuple[Any, SensitiveSeries]]:
+        """Each row's label, with the row."""
+        return ((label, self._row(i)) for i, label in enumerate(self._rows()))
+
+    @property
+    def loc(self) -> Cells:
+        return Cells(self, by_label=True)
+
+    at = loc
+
+    @property
+    def iloc(self) -> Cells:
+        return Cells(self, by_label=False)
+
+    def sum(self, axis: Any = 0) -> SensitiveSeries:
+        """The sum of each column (axis=1: of each row), as private numbers."""
+        down = axis in (0, "index")
+        lines = [self._column(j) for j in range(self.shape[1])] if down else [self._row(i) for i in range(len(self))]
+        labels = self._value.index[-1] if down else flat_labels(self._value.index[:-1])
+        axes = self._axes[-1:] if down else self._axes[:-1]
+        axis_ = axes[0] if len(axes) == 1 else Axis()
+        shown = labels if down or len(axes) > 1 else self._value.index[0]
+        return SensitiveSeries(Stack(tuple(Total(line._value) for line in lines), tuple(shown)), None, (axis_,))
+
     def _public(self, answer: Any) -> Any:
         import numpy
+
         import pandas
 
         return pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
 
 
-def _show(x: Any) -> str:
-    from privjail.plan.distance import show
+class Cells:
+    """df.loc[row], df.loc[row, column], and the same by position."""
 
-    return "∞" if x is None else show(x)
+    def __init__(self, frame: SensitiveDataFrame, by_label: bool) -> None:
+        self._frame, self._by_label = frame, by_label
+
+    def _find(self, labels: list[Any], key: Any) -> int:
+        if self._by_label:
+            return _need(labels, key)
+        if type(key) is not int or not -len(labels) <= key < len(labels):
+            raise PlanError(f"iloc takes a position from 0 to {len(labels) - 1}")
+        return key % len(labels)
+
+    def __getitem__(self, key: Any) -> Any:
+        frame = self._frame
+        several = len(frame._axes) > 2  # rows are labelled by tuples
+        pair = isinstance(key, tuple) and len(key) == 2 and (not several or isinstance(key[0], (tuple, slice)))
+        row, column = key if pair else (key, slice(None))
+        if isinstance(row, slice) and row == slice(None):
+            return frame._column(self._find(frame._columns(), column))
+        i = self._find(frame._rows(), row)
+        if isinstance(column, slice):
+            return frame._row(i)
+        return frame._at(i * frame.shape[1] + self._find(frame._columns(), column))

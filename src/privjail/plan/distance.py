@@ -29,6 +29,7 @@ from math import isqrt
 from privjail.plan.cells import Cell
 
 VERTICES = 4096  # as many vertices as are tried one by one
+ENTRIES = 2**22  # and as many cells in all of them together
 Number = int | Fraction
 
 
@@ -121,19 +122,24 @@ def greatest(distances: Sequence[Distance]) -> Distance:
     return distinct[0] if len(distinct) == 1 else Distance(0, {}, (tuple(distinct),))
 
 
-def l1(distances: Sequence[Distance]) -> Number | None:
-    """The largest joint change of a vector, in the sum of absolute values."""
+def added(distances: Sequence[Distance]) -> Distance:
+    """The sum of many distances, in one go."""
     total: dict[Cell, Number] = {}
     const: Number = 0
     peaks: list[tuple[Distance, ...]] = []
     for d in distances:
         if d.const is None:
-            return None
+            return UNBOUNDED
         const += d.const
         peaks.extend(d.peaks)
         for cell, c in d.terms.items():
             total[cell] = total.get(cell, 0) + c
-    return Distance(const, total, tuple(peaks)).value
+    return Distance(const, total, tuple(peaks))
+
+
+def l1(distances: Sequence[Distance]) -> Number | None:
+    """The largest joint change of a vector, in the sum of absolute values."""
+    return added(distances).value
 
 
 def l2_squared(distances: Sequence[Distance]) -> Number | None:
@@ -210,7 +216,7 @@ def few_vertices(cells: set[Cell]) -> list[frozenset[Cell]] | None:
     total = 1
     for root in roots:
         total *= count[root]
-    if total > VERTICES:
+    if total > VERTICES or total * len(closed) > ENTRIES:
         return None
 
     def branches(cell: Cell) -> Iterator[frozenset[Cell]]:

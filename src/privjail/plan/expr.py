@@ -39,11 +39,8 @@ class Expr(Node):
     def text(self, *inputs: str) -> str:
         raise TypeError(f"{type(self).__name__} has no text")
 
+    def spell_out(self) -> str:
+        return self.text(*(str(each) for each in self.inputs))
+
     def __str__(self) -> str:
-        known: str | None = self.__dict__.get("_text")
-        if known is None:
-            known = self.text(*(str(each) for each in self.inputs))
-            if len(known) > 200:
-                known = known[:197] + "…"
-            object.__setattr__(self, "_text", known)
-        return known
+        return self.shown()

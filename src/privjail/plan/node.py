@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 _alive: weakref.WeakValueDictionary[tuple[Any, ...], Node] = weakref.WeakValueDictionary()
 _building = threading.RLock()
+LONGEST = 240  # characters of a node's text
 
 
 class Interned(type):
@@ -24,11 +25,11 @@ class Interned(type):
         key = (cls, *args)
         node = _alive.get(key)
         if node is None:
+            made = super().__call__(*args)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
                 node = _alive.get(key)
                 if node is None:
-                    node = super().__call__(*args)
-                    _alive[key] = node
+                    node = _alive[key] = made
         return node
 
 
@@ -61,9 +62,24 @@ class Node(metaclass=Interned):
         """A name that depends on the expression alone, not on the process that built it."""
         known: str | None = self.__dict__.get("_name")
         if known is None:
-            known = hashlib.blake2b(_spell(type(self).kind, self.fields()), digest_size=16).hexdigest()
-            object.__setattr__(self, "_name", known)
+            for each in inputs_first(self, "_name"):
+                spelled = _spell(type(each).kind, each.fields())
+                object.__setattr__(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
+            known = self.__dict__["_name"]
         return known
+
+    def spell_out(self) -> str:
+        """A short text for people; what uses other nodes may ask for theirs."""
+        return ""
+
+    def shown(self) -> str:
+        """The text of this node, made once, inputs first."""
+        if "_shown" not in self.__dict__:
+            for each in inputs_first(self, "_shown"):
+                text = each.spell_out()
+                object.__setattr__(each, "_shown", text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+        text_: str = self.__dict__["_shown"]
+        return text_
 
     def __copy__(self) -> Node:
         return self
@@ -76,6 +92,37 @@ class Node(metaclass=Interned):
 
 
 registry: dict[str, type[Node]] = {}
+
+
+def children(node: Node) -> list[Node]:
+    """The nodes among a node's fields."""
+    found: list[Node] = []
+    waiting: list[Any] = list(node.fields())
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, Node):
+            found.append(value)
+    return found
+
+
+def inputs_first(node: Node, missing: str) -> list[Node]:
+    """A node and all below it that lack an attribute, inputs before what uses them.
+
+    Plans can be deeper than Python's stack, so nothing that walks them recurses.
+    """
+    order: dict[Node, None] = {}
+    waiting = [node]
+    while waiting:
+        each = waiting[-1]
+        lacking = [c for c in children(each) if c not in order and missing not in c.__dict__]
+        if lacking and each not in order:
+            waiting.extend(lacking)
+            continue
+        waiting.pop()
+        order[each] = None
+    return list(order)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from privjail.errors import PlanError
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import UNBOUNDED, Distance, Number
 from privjail.plan.node import Lit, Node
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # likewise a filter below this many others
+MOST_BASES = 64  # slices and windows, one on top of another
+STEPS_SHOWN = 12  # of a long chain
 
 
 class Rows(Node):
@@ -34,6 +37,7 @@ class Rows(Node):
     cap: Number | None
     edits: Number | None  # most rows of the base that one privacy unit can change
     most: int | None  # most rows that there can be, if that is known
+    bases: int  # how many bases lie below this one
 
     def derive(
         self,
@@ -54,7 +58,10 @@ class Rows(Node):
             cap=cap if cap is not None else parent.cap,
             most=most if most is not None else parent.most,
             edits=parent.edits,
+            bases=parent.bases + self.starts_base,
         )
+        if self.bases > MOST_BASES:
+            raise PlanError(f"at most {MOST_BASES} slices and windows can be taken one of another")
         if self.starts_base:
             self.fact(edits=self.distance.value)
 
@@ -79,11 +86,17 @@ class Rows(Node):
         """The expressions over the input rows that this step looks at."""
         return ()
 
+    def spell_out(self) -> str:
+        return self.text()
+
     def __str__(self) -> str:
         steps: list[str] = []
         rows: Rows | None = self
         while rows is not None:
-            steps.append(rows.text())
+            if len(steps) < STEPS_SHOWN or rows.parent is None:
+                steps.append(rows.shown())
+            elif len(steps) == STEPS_SHOWN:
+                steps.append("…")
             rows = rows.parent
         return " | ".join(reversed(steps))
 

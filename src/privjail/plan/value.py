@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from privjail.plan.cells import Cell
-from privjail.plan.distance import Distance, Number, greatest, l1, l2_squared, sqrt_up
+from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
 from privjail.plan.node import Node
 
 
@@ -71,10 +71,7 @@ class Listed(Joint):
         return max(known, default=0) if len(known) == len(values) else None
 
     def sum(self) -> Distance:
-        total = Distance()
-        for d in self.distances:
-            total = total + d
-        return total
+        return added(self.distances)
 
     def peak(self) -> Distance:
         return greatest(self.distances)
@@ -193,14 +190,19 @@ class Value(Node):
     def text(self) -> str:
         raise TypeError(f"{type(self).__name__} has no text")
 
+    def spell_out(self) -> str:
+        return self.text()
+
     def __str__(self) -> str:
-        text = self.text()
-        return text if len(text) <= 300 else text[:297] + "…"
+        return self.shown()
 
 
 def common_grid(grids: Sequence[Fraction]) -> Fraction:
     """The coarsest grid on which all given grids lie."""
+    if all(g == grids[0] for g in grids):
+        return grids[0]
     from math import gcd, lcm
 
-    tops = gcd(*(g.numerator * (lcm(*(h.denominator for h in grids)) // g.denominator) for g in grids))
-    return Fraction(tops, lcm(*(g.denominator for g in grids)))
+    grids = list(dict.fromkeys(grids))
+    bottom = lcm(*(g.denominator for g in grids))
+    return Fraction(gcd(*(g.numerator * (bottom // g.denominator) for g in grids)), bottom)

@@ -1,0 +1,288 @@
+"""The analyst's side of the wire: the same program, against a jail in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privjail import errors
+from privjail.budget.amounts import amount
+from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.errors import DPError, PlanError
+from privjail.ops.source import Source
+from privjail.plan.node import Node
+from privjail.release import Ask
+
+T = TypeVar("T")
+PATIENCE = 20.0  # seconds to keep trying while a jail restarts
+NO_JAIL = ("certificate", "handshake", "ssl", "tls")  # in gRPC's words for a peer that is not the jail
+REPORTS: dict[str, Any] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
+
+
+class Connection:
+    """A session with a jail."""
+
+    def __init__(self, channel: Any, token: str) -> None:
+        from privjail.jail import privjail_pb2 as pb
+
+        self._pb, self._channel, self._token = pb, channel, token
+        self._lock = threading.RLock()
+        self._caps: list[dict[str, Fraction]] = []
+        self._opened: dict[str, Source] = {}
+        self._reset()
+        self._open()
+
+    # -- calls
+
+    def _call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
+        import grpc
+
+        call = self._channel.unary_unary(
+            f"/privjail.v1.Jail/{method}",
+            request_serializer=lambda m: m.SerializeToString(),
+            response_deserializer=reply.FromString,
+        )
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return call(request, metadata=(("authorization", f"Bearer {self._token}"),), timeout=600)
+            except grpc.RpcError as e:
+                # Sending the same request again is safe: its id makes the jail answer and charge it once.
+                gone = e.code() is not grpc.StatusCode.UNAVAILABLE or _stranger(e)
+                error = _error(e) if gone or time.monotonic() > deadline else None
+            if error is not None:
+                raise error  # outside of the handler: gRPC's own error says nothing to an analyst
+            time.sleep(0.1)
+
+    def _reset(self) -> None:
+        self._numbers: dict[int, tuple[Any, int]] = {}
+        self._gone: list[int] = []
+        self._next = 1
+
+    def _open(self) -> None:
+        reply = self._call("Open", self._pb.OpenRequest(version=1), self._pb.OpenReply)
+        self._session, self.user, self.datasets = reply.session, reply.user, list(reply.datasets)
+
+    def close(self) -> None:
+        """End the session; the jail frees what it kept for it."""
+        try:
+            self._call("Close", self._pb.CloseRequest(session=self._session), self._pb.CloseReply, patience=1.0)
+        except DPError:
+            pass  # a jail that is gone, or has forgotten the session, keeps nothing for it
+        finally:
+            self._channel.close()
+
+    def _in_session(self, work: Callable[[], T]) -> T:
+        """Do something in the session; in a new one if the jail no longer knows it."""
+        deadline = time.monotonic() + PATIENCE
+        with self._lock:
+            while True:
+                try:
+                    return work()
+                except SessionLost:
+                    if time.monotonic() > deadline:
+                        raise
+                self._reset()
+                self._open()
+
+    def __repr__(self) -> str:
+        return f"connection of {self.user} to a jail with {len(self.datasets)} data sets"
+
+    # -- what the face needs
+
+    def source(self, name: str) -> Source:
+        """Open a data set by the curator's name for it."""
+        from privjail.jail import facts
+
+        def described() -> Any:
+            request = self._pb.DescribeRequest(session=self._session, name=name)
+            return self._call("Describe", request, self._pb.Dataset)
+
+        if name not in self._opened:
+            self._opened[name] = Source(facts.from_wire(self._in_session(described)))
+        return self._opened[name]
+
+    def release(self, asks: list[Ask], request: bytes | None = None) -> list[Any]:
+        """One round trip: the nodes that the jail does not know yet, and the request.
+
+        A request id of 16 bytes that was used before gives the answer of then, and costs nothing more.
+        """
+        for ask in asks:
+            ask.mechanism.check(ask.value)
+        number = secrets.token_bytes(16) if request is None else request
+        reply = self._in_session(lambda: self._send(number, asks))
+        return [_public(answer) for answer in reply.answers]
+
+    def _send(self, number: bytes, asks: list[Ask]) -> Any:
+        from privjail.jail import encode
+
+        new: list[Node] = []
+        for ask in asks:
+            self._collect(ask.value, new)
+        gone, self._gone = self._gone, []
+        request = self._pb.ReleaseRequest(
+            session=self._session,
+            request=number,
+            nodes=[encode.node(each, self._number(each), self._number) for each in new],
+            forget=gone,
+            asks=[
+                self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism)) for ask in asks
+            ],
+            caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
+        )
+        try:
+            return self._call("Release", request, self._pb.ReleaseReply)
+        except DPError:
+            # Whether the jail took the nodes is not known: they get new numbers next time, and the old ones go.
+            self._gone += gone + [self._numbers.pop(id(each))[1] for each in new if id(each) in self._numbers]
+            raise
+
+    def _collect(self, value: Node, new: list[Node]) -> None:
+        """Number the nodes that were not sent yet, inputs first."""
+        from privjail.jail.encode import inputs
+
+        waiting = [value]
+        while waiting:
+            each = waiting[-1]
+            if id(each) in self._numbers:
+                waiting.pop()
+                continue
+            missing = [child for child in inputs(each) if id(child) not in self._numbers]
+            if missing:
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            number = self._next
+            self._next += 1
+            self._numbers[id(each)] = (weakref.ref(each, self._forgetting(id(each), number)), number)
+            new.append(each)
+
+    def _forgetting(self, key: int, number: int) -> Any:
+        me = weakref.ref(self)
+
+        def forget(_: Any) -> None:
+            connection = me()
+            if connection is not None and connection._numbers.get(key, (None, 0))[1] == number:
+                del connection._numbers[key]
+                connection._gone.append(number)
+
+        return forget
+
+    def _number(self, each: Node) -> int:
+        return self._numbers[id(each)][1]
+
+    def _balances(self) -> Any:
+        def asked() -> Any:
+            request = self._pb.BudgetRequest(session=self._session)
+            return self._call("Budget", request, self._pb.BudgetReply)
+
+        return self._in_session(asked).balances
+
+    def consumed(self) -> dict[str, Any]:
+        out = {}
+        for balance in self._balances():
+            if balance.dataset in self._opened:
+                spent = tuple(Fraction(x) for x in balance.spent)
+                out[balance.dataset] = _report(balance.notion, spent)
+        return out
+
+    @contextmanager
+    def limited(self, eps: Any, source: str | None) -> Iterator[None]:
+        most = amount(eps, "the budget")
+        caps = {b.dataset: Fraction(b.spent[0]) + most for b in self._balances() if source in (None, b.dataset)}
+        self._caps.append(caps)
+        try:
+            yield
+        finally:
+            self._caps.remove(caps)
+
+
+class SessionLost(DPError):
+    """The jail no longer knows this session."""
+
+
+def _report(notion: str, spent: tuple[Fraction, ...]) -> Any:
+    cls: type[Notion] = REPORTS[notion]
+    if cls is ApproxDP:
+        return tuple(float(x) for x in spent)
+    return float(spent[0])
+
+
+def _public(answer: Any) -> Any:
+    which = answer.WhichOneof("value")
+    if which == "nothing":
+        return None
+    value = getattr(answer, which)
+    return list(value.items) if which in ("numbers", "positions") else value
+
+
+def _stranger(e: Any) -> bool:
+    """Whether somebody answered who is not the jail, or whom the jail does not want to talk to."""
+    return any(word in (e.details() or "").lower() for word in NO_JAIL)
+
+
+def _error(e: Any) -> DPError:
+    """The jail's error, as if it had been raised here."""
+    import grpc
+
+    try:
+        name, what, plan, do = json.loads(e.details())
+    except (ValueError, TypeError):
+        name, what, plan, do = "DPError", f"the jail cannot be reached ({e.code().name.lower()})", None, None
+        if _stranger(e):
+            what = "no secure connection to the jail: the certificates do not match"
+            do = "ask the curator for a new connection file"
+        if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+            what, do = "the request is too large for this jail", "release less at once"
+    if name == "SessionError":
+        return SessionLost(what, plan=plan, do=do)
+    known = getattr(errors, name, DPError)
+    cls = known if isinstance(known, type) and issubclass(known, DPError) else DPError
+    return cls(what, plan=plan, do=do)
+
+
+def connect(
+    address: str | os.PathLike[str], *, token: str | None = None, certificate: Any = None, key: Any = None,
+    user_certificate: Any = None, insecure_loopback: bool = False,
+) -> Connection:  # fmt: skip
+    """Connect to a jail: by the connection file that the curator gave, or by address, token and certificate."""
+    import grpc
+
+    if token is None and Path(address).is_file():
+        given = json.loads(Path(address).read_text(encoding="utf-8"))
+        address, token, certificate = given["address"], given["token"], given.get("certificate")
+        key, user_certificate = given.get("key"), given.get("user_certificate")
+        insecure_loopback = given.get("insecure_loopback", False)
+    token = token or os.environ.get("PRIVJAIL_TOKEN")
+    if not token:
+        raise PlanError("a token is needed to connect", do="use the connection file that the curator gave you")
+    target = str(address)
+    options = [
+        ("grpc.max_receive_message_length", 256 * 2**20),
+        ("grpc.max_send_message_length", 256 * 2**20),
+        ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is back before PATIENCE is over
+        ("grpc.max_reconnect_backoff_ms", 1000),
+    ]
+    if insecure_loopback:
+        if not target.startswith(("127.0.0.1:", "localhost:", "[::1]:")):
+            raise PlanError("without TLS only a jail on this machine's loopback address is reached")
+        return Connection(grpc.insecure_channel(target, options), token)
+    if certificate is None:
+        raise PlanError("the jail's certificate is needed", do="use the connection file that the curator gave you")
+    credentials = grpc.ssl_channel_credentials(_bytes(certificate), _bytes(key), _bytes(user_certificate))
+    return Connection(grpc.secure_channel(target, credentials, options), token)
+
+
+def _bytes(given: Any) -> bytes | None:
+    if given is None or isinstance(given, bytes):
+        return given
+    return given.encode() if str(given).startswith("-----BEGIN") else Path(given).read_bytes()

@@ -1,0 +1,28 @@
+"""The command ``privjail``: starts the command line, or says what a thin install lacks."""
+
+from __future__ import annotations
+
+import sys
+
+#: what `pip install 'privjail[jail]'` brings, and a thin analyst's install does not
+EXTRAS = {"polars", "pyarrow", "opendp", "dp_accounting", "typer", "rich", "click", "cryptography"}
+
+
+def main() -> None:
+    try:
+        from privjail.curator.cli import run
+
+        run()
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in EXTRAS:
+            raise
+        print(
+            f"privjail: the package {missing.name!r} is not installed; this command needs the curator's part.\n"
+            "  do:   pip install 'privjail[jail]'",
+            file=sys.stderr,
+        )
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

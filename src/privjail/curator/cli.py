@@ -1,0 +1,145 @@
+"""The command line: schemas here, the jail's commands in jail_cli.py.
+
+Further parts of the library bring their own commands: a module listed in PARTS that exists is mounted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from enum import StrEnum
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from privjail.curator.jail_cli import register
+from privjail.errors import DPError
+
+if TYPE_CHECKING:
+    from privjail.curator.check import ColumnReport
+
+#: command → the module that holds its typer ``app``
+PARTS = {"local": "privjail.local.cli"}
+
+LEAK = (
+    "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the oldest "
+    "patient's age is one patient's age. Replace each by what is known without the data (ages 0 to 120, the codes of "
+    "the form), before anybody else sees this file or opens the data with it."
+)
+
+app = typer.Typer(
+    help="PrivJail for the owner of the data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+schema_app = typer.Typer(help="Write and try schema files.", no_args_is_help=True)
+app.add_typer(schema_app, name="schema")
+
+
+class Format(StrEnum):
+    json = "json"
+    toml = "toml"
+
+
+def _mount() -> None:
+    for command, module in PARTS.items():
+        folder = importlib.util.find_spec(module.rpartition(".")[0])
+        if folder is not None and importlib.util.find_spec(module) is not None:
+            app.add_typer(importlib.import_module(module).app, name=command)
+
+
+_mount()
+register(app)
+
+
+def run() -> None:
+    """Run the command line; a mistake of the caller ends in a message, not in a traceback."""
+    try:
+        app(prog_name="privjail")
+    except DPError as e:
+        print(f"privjail: {e}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"privjail {installed_version('privjail')}")
+
+
+@schema_app.command("draft")
+def schema_draft(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here instead of to the screen.")] = None,
+    form: Annotated[Format | None, typer.Option("--format", help="Default: by the ending of OUT, else json.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it exists.")] = False,
+) -> None:
+    """Write a first schema for FILE, for you to edit.
+
+    Types, ranges and categories are guessed from the data, so the draft itself gives data away: replace every range
+    and list by what is known without the data.
+    """
+    from privjail.curator.draft import draft, read_raw, spell
+
+    if form is None:
+        form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
+    if out is not None and out.exists() and not force:
+        raise DPError(f"{out.name!r} exists and was left as it is", do="choose another name, or add --force")
+    text = spell(draft(read_raw(file)), form.value)
+    if out is None:
+        print(text, end="")
+    else:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as e:
+            raise DPError(f"{out.name!r} cannot be written: {e.strerror}") from None
+    messages = Console(stderr=True)
+    messages.print(Panel(LEAK, title="edit before use", border_style="yellow", title_align="left"))
+    if out is not None:
+        messages.print(f"wrote {escape(str(out))}; try it with:", soft_wrap=True)
+        messages.print(f"  privjail schema check {escape(f'{file} {out}')}", soft_wrap=True)
+
+
+@schema_app.command("check")
+def schema_check(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    schema: Annotated[Path, typer.Argument(help="Its schema, JSON or TOML.")],
+    unit: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None,
+    max_rows_per_unit: Annotated[int | None, typer.Option(help="Keep at most so many rows of each.")] = None,
+) -> None:
+    """Load FILE as the jail would, and show what SCHEMA changes: values clipped, and values made missing.
+
+    The numbers are exact. They are for you, who own the data, and for nobody else.
+    """
+    from privjail.curator.check import check
+    from privjail.curator.draft import read_raw
+
+    report = check(read_raw(file), schema, unit, max_rows_per_unit)
+    console = Console()
+    console.print(_check_table(report.columns, file.name))
+    if report.dropped:
+        console.print(f"{report.dropped} of {report.rows} rows are dropped: no unit, or more rows than a unit may have")
+    open_ended = [c.name for c in report.columns if c.unbounded]
+    if open_ended:
+        names = escape(", ".join(open_ended))
+        console.print(f"no range or categories: {names} (analysts must clip or categorise these before they sum)")
+    console.print("exact numbers: for the owner of the data only", style="dim")
+
+
+def _check_table(columns: list[ColumnReport], name: str) -> Table:
+    table = Table(title=f"{name} under its schema", title_justify="left")
+    table.add_column("column")
+    table.add_column("domain")
+    for heading in ("missing", "clipped", "made missing", "filled"):
+        table.add_column(heading, justify="right")
+    for c in columns:
+        counts: list[Any] = [c.missing, c.clipped, c.nulled, c.filled]
+        table.add_row(escape(c.name), escape(c.shown), *(str(n) if n else "·" for n in counts))
+    return table

@@ -1,0 +1,310 @@
+"""A jail's folder, and a curator's decisions in it."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privjail.budget.notions import Cost, Notion, RenyiDP
+from privjail.errors import BudgetError, PlanError, SchemaError
+from privjail.jail.events import Event, LedgerError, checked, texts
+from privjail.jail.ledger import DurableLedger
+from privjail.jail.state import NOTIONS, Scope, State
+from privjail.jail.store import open_store
+from privjail.jail.tls import make_certificates, user_certificate
+from privjail.jail.tokens import token_hash
+
+NAME = re.compile(r"[\w.@+-]{1,100}")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What `privjail init` wrote down."""
+    file = path / "jail.json"
+    if not file.is_file():
+        raise PlanError(f"{str(path)!r} is no jail", do="make one with: privjail init, or name it with --jail")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        if config["version"] != 1:
+            raise PlanError(f"{str(path)!r} was made by another version of privjail")
+    except (ValueError, TypeError, KeyError):
+        raise PlanError(f"{str(file)!r} is damaged", do="put it back from a copy") from None
+    return dict(config)
+
+
+class JailFolder:
+    """What `privjail init` makes, and what the other commands change: all of it through the ledger."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = read_config(path)
+        self.ledger = DurableLedger(open_store(path, self.config.get("ledger_url")))
+
+    @property
+    def state(self) -> State:
+        self.ledger.refresh()
+        return self.ledger.state
+
+    def events(self) -> list[Event]:
+        """The whole log, checked against its chain."""
+        last: Event | None = None
+        found = []
+        for row in self.ledger.rows():
+            last = checked(last, *row)
+            found.append(last)
+        return found
+
+    @staticmethod
+    def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            known = "is a jail already" if (path / "jail.json").exists() else "is there already, and not empty"
+            raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
+        path.mkdir(parents=True, exist_ok=True)
+        os.chmod(path, 0o700)
+        ledger = DurableLedger(open_store(path, ledger_url, new=True))
+        if not ledger.state.datasets and not ledger.state.users:
+            ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
+        ledger.close()
+        make_certificates(path, hosts)
+        config = {"version": 1, "address": address, "ledger_url": ledger_url}
+        with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(config, file, indent=1)
+        return JailFolder(path)
+
+    def _decide(self, make: Callable[[State], dict[str, Any]]) -> None:
+        """Write down a decision that was made on the newest state, and by whom."""
+        self.ledger.decide(lambda state: {**make(state), "by": _curator()})
+
+    def add_dataset(
+        self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
+        kind: str | None = None, query: str | None = None,
+    ) -> list[str]:  # fmt: skip
+        """Add a data set; returns warnings. The rows are loaded once, to see that they fit the schema."""
+        from privjail.catalogue.origins import fingerprint, origin_of, remarks
+
+        _check_name(name)
+        _check_new(name, self.state)
+        if notion not in NOTIONS:
+            raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
+        limit = _new_limit(notion, budget)
+        origin = origin_of(file, kind, query)
+        text = schema if isinstance(schema, dict) else _schema_dict(schema)
+        mark = fingerprint(origin)
+        warnings = [*remarks(origin), *self._trial(origin, text, unit)]
+        body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit),
+                "notion": notion, "limit": texts(limit), "fingerprint": mark}  # fmt: skip
+
+        def make(state: State) -> dict[str, Any]:
+            _check_new(name, state)
+            for twin in state.datasets.values():
+                if twin.fingerprint == mark:
+                    warnings.append(
+                        f"the same data is already there as {twin.name!r}: the two budgets add up for the same people"
+                    )
+            return body
+
+        self._decide(make)
+        return warnings
+
+    def _trial(self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]) -> list[str]:
+        from privjail.catalogue.load import enforce
+        from privjail.catalogue.origins import fetch
+        from privjail.catalogue.schema import read_schema
+        from privjail.ops.source import Unit
+
+        frame, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
+        loose = [n for n, d in domains.items() if d.dtype == "untyped"]
+        return [f"columns without a schema are untyped and unbounded: {', '.join(loose)}"] if loose else []
+
+    def remove_dataset(self, name: str) -> None:
+        """Close a data set for everybody, for good. What was spent stays on the ledger."""
+
+        def make(state: State) -> dict[str, Any]:
+            _dataset(state, name)
+            return {"type": "remove", "name": name}
+
+        self._decide(make)
+
+    def add_user(self, name: str, role: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
+        """Add a user, or give her a new token; returns the contents of her connection file."""
+        _check_name(name)
+        if role not in ("analyst", "curator"):
+            raise PlanError(f"unknown role {role!r}", do="use analyst or curator")
+        token = secrets.token_urlsafe(32)
+        expires = None
+        if days is not None:
+            end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
+            expires = end.isoformat(timespec="seconds")
+        file = {
+            "address": self.config["address"],
+            "user": name,
+            "token": token,
+            "certificate": (self.path / "jail.crt").read_text(encoding="ascii"),
+        }
+        if mutual:
+            key, certificate = user_certificate(self.path, name)
+            file |= {"key": key.decode(), "user_certificate": certificate.decode()}
+        body = {"type": "user", "name": name, "role": role, "token": token_hash(token), "expires": expires}
+        self._decide(lambda state: body)
+        return file
+
+    def set_group(self, name: str, members: list[str]) -> None:
+        _check_name(name)
+
+        def make(state: State) -> dict[str, Any]:
+            for member in members:
+                _user(state, member)
+            return {"type": "group", "name": name, "members": sorted(set(members))}
+
+        self._decide(make)
+
+    def grant(self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None) -> None:
+        """Set what a user or a group may spend on a data set. Raising it needs a reason."""
+        self._limit(("group" if group else "user", who, dataset), budget, reason)
+
+    def raise_budget(self, dataset: str, budget: list[Any], reason: str | None) -> None:
+        """Change the hard cap of a data set."""
+        self._limit(("dataset", "", dataset), budget, reason)
+
+    def _limit(self, scope: Scope, budget: list[Any], reason: str | None) -> None:
+        kind, who, dataset = scope
+
+        def make(state: State) -> dict[str, Any]:
+            entry = _dataset(state, dataset)
+            if kind == "user":
+                _user(state, who)
+            elif kind == "group":
+                _group(state, who)
+            limit = _limit_under(entry.notion, budget)
+            before = state.former.get(scope)
+            if before is not None and any(new > old for new, old in zip(limit, before, strict=True)):
+                _need(reason, "raising a budget")
+            return {"type": "limit", "scope": kind, "who": who, "dataset": dataset, "limit": texts(limit),
+                    "reason": reason}  # fmt: skip
+
+        self._decide(make)
+
+    def revoke(self, who: str, dataset: str | None, group: bool = False) -> list[str]:
+        """Shut a user out, or take back the grant of a user or a group on one data set; returns warnings."""
+        warnings: list[str] = []
+
+        def make(state: State) -> dict[str, Any]:
+            if group and dataset is None:
+                raise PlanError("a group cannot be shut out as such", do="give --dataset NAME, or revoke its members")
+            (_group if group else _user)(state, who)
+            scope = ("group" if group else "user", who, dataset or "")
+            if dataset is not None:
+                _dataset(state, dataset)
+                if scope not in state.limits:
+                    raise PlanError(f"{who!r} has no grant on {dataset!r}", do="see: privjail budget")
+                rest = [g for g in state.groups_of(who) if ("group", g, dataset) in state.limits and not group]
+                warnings.extend(f"{who} may still use {dataset} as a member of {g}" for g in rest)
+            return {"type": "revoke", "scope": scope[0], "who": who, "dataset": dataset}
+
+        self._decide(make)
+        return warnings
+
+
+def renew_anchor(path: Path, reason: str) -> None:
+    """Take the ledger as it is for the newest one: the curator says that it is, and why."""
+    _need(reason, "renewing an anchor")
+    config = read_config(path)
+    store = open_store(path, config.get("ledger_url"))
+    store.renew_anchor()
+    store.close()
+    JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
+
+
+def expect(events: list[Event], given: str) -> None:
+    """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
+    seq, _, head = given.partition(":")
+    if not seq.isdigit() or not head:
+        raise PlanError(f"{given!r} is no entry", do="give it as privjail verify prints it: SEQ:HASH")
+    if not 0 < int(seq) <= len(events) or events[int(seq) - 1].hash != head:
+        raise LedgerError(
+            f"the ledger does not hold the entry {seq} that you noted: it was rolled back or replaced",
+            do="put the newest copy of the ledger back",
+        )
+
+
+def _need(reason: str | None, what: str) -> None:
+    if not (reason or "").strip():
+        raise PlanError(f"{what} needs a reason, which is logged", do="give --reason '…'")
+
+
+def _curator() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for this user id
+        return str(os.getuid())
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise PlanError(f"{name!r} is no good name", do="use letters, digits and . _ - + @")
+
+
+def _check_new(name: str, state: State) -> None:
+    if name in state.datasets:
+        raise PlanError(f"there was a data set {name!r} before; its budget cannot be set anew", do="use another name")
+
+
+def _dataset(state: State, name: str) -> Any:
+    if name not in state.datasets:
+        raise PlanError(f"there is no data set {name!r}", do="see: privjail dataset list")
+    return state.datasets[name]
+
+
+def _user(state: State, name: str) -> None:
+    if name not in state.users:
+        raise PlanError(f"there is no user {name!r}", do=f"privjail user add {name}")
+
+
+def _group(state: State, name: str) -> None:
+    if name not in state.groups:
+        raise PlanError(f"there is no group {name!r}", do=f"privjail group add {name} MEMBER …")
+
+
+def _new_limit(notion: str, budget: list[Any]) -> Cost:
+    """The numbers of a new data set's budget, as they are written down: ε; ε and δ; or ρ."""
+    needs = 2 if notion in ("approx", "renyi") else 1
+    if len(budget) != needs:
+        wanted = "eps,delta" if needs == 2 else "one number"
+        raise BudgetError(f"a {notion} budget is {wanted}, got {len(budget)} numbers", do="e.g. --budget 1.0,1e-6")
+    NOTIONS[notion](*budget)
+    return tuple(Fraction(b) for b in budget)
+
+
+def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
+    """A limit on a data set whose notion is already fixed."""
+    if isinstance(notion, RenyiDP) and len(budget) == 2:
+        # The order stays as it is: the limit is what ε and δ leave of the divergence at that order.
+        return notion.room(*budget)
+    made = NOTIONS[next(n for n, cls in NOTIONS.items() if cls is type(notion))]
+    if len(budget) != len(notion.zero()) or isinstance(notion, RenyiDP):
+        wanted = "eps,delta" if isinstance(notion, RenyiDP) or len(notion.zero()) == 2 else "one number"
+        raise BudgetError(f"a budget under {notion} is {wanted}, got {len(budget)} numbers")
+    limit = made(*budget).limit
+    assert limit is not None
+    return limit
+
+
+def _schema_dict(schema: Any) -> dict[str, Any]:
+    """A schema file as a plain dictionary that the ledger can hold."""
+    from privjail.catalogue.schema import _load, read_schema
+
+    if schema is None:
+        return {}
+    loaded = _load(Path(schema))
+    read_schema(loaded)
+    if not isinstance(loaded, dict):
+        raise SchemaError("a schema must be a table of columns")
+    out: dict[str, Any] = json.loads(json.dumps(loaded, default=str))
+    return out

@@ -1,0 +1,1 @@
+"""The jail: another process holds the data. This folder, with client.py, is all that knows the wire."""

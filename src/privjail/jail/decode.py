@@ -1,0 +1,207 @@
+"""From the wire to nodes: every field is checked against the type that the operation declares."""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Callable
+from fractions import Fraction
+from types import UnionType
+from typing import Any
+
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from privjail.errors import DPError, PlanError
+from privjail.jail import privjail_pb2 as pb
+from privjail.jail.encode import LABELS, declared
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops import everything
+from privjail.plan.domain import Interval
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit, Node, registry
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value
+
+DIGITS = 640  # of a whole number, or of each part of a fraction: the finest float has 324
+PARAMETER_BITS = 384  # of each part of eps, delta and rho: the ledger adds them up for ever
+TEXT_BYTES = 1024  # of one text: a column can hold it in every row
+NESTED = 3  # lists within lists
+everything.load()
+KINDS = {kind: cls for kind, cls in registry.items() if issubclass(cls, (Rows, Expr, Value)) and kind != "source"}
+Known = Callable[[int], Node | None]
+
+
+class Malformed(PlanError):
+    """A message that no client of ours sends."""
+
+
+def parse(message: Any, body: bytes) -> Any:
+    """A message from its bytes."""
+    try:
+        return message.FromString(body)
+    except (DecodeError, RecursionError):
+        raise Malformed("the message cannot be read") from None
+
+
+def text(given: str) -> str:
+    if len(given.encode()) > TEXT_BYTES:
+        raise Malformed(f"a text has more than {TEXT_BYTES} bytes")
+    return given
+
+
+def literal(message: pb.Literal) -> Lit:
+    match message.WhichOneof("value"):
+        case "none":
+            return Lit("none", "")
+        case "truth":
+            return Lit.of(message.truth)
+        case "whole":
+            return Lit("int", str(_whole(message.whole)))
+        case "real":
+            return Lit.of(message.real)
+        case "text":
+            return Lit.of(text(message.text))
+        case "time":
+            lit = Lit("time", str(message.time))
+            try:
+                lit.value  # noqa: B018  a moment outside the calendar is no moment
+            except OverflowError:
+                raise Malformed("a time lies outside the calendar") from None
+            return lit
+    raise Malformed("a constant without a value")
+
+
+def _whole(spelled: str) -> int:
+    digits = spelled.removeprefix("-")
+    if not 0 < len(digits) <= DIGITS or not (digits.isascii() and digits.isdecimal()):
+        raise Malformed("a whole number is not written as one")
+    return int(spelled)
+
+
+def fraction(spelled: str) -> Fraction:
+    top, _, bottom = spelled.partition("/")
+    below = _whole(bottom) if bottom else 1
+    if below <= 0:
+        raise Malformed("a fraction needs a positive denominator")
+    return Fraction(_whole(top), below)
+
+
+def fields(message: pb.Node, known: Known) -> tuple[type[Node], list[Any]]:
+    """The operation that a message names, and its fields, each of the type that the operation declares."""
+    cls = KINDS.get(message.kind)
+    if cls is None:
+        raise Malformed("there is no such operation")
+    types = declared(cls)
+    if len(types) != len(message.fields):
+        raise Malformed(f"{message.kind}: the number of fields is wrong")
+    values = [
+        _label(sent) if type_ == LABELS else _field(sent, known)
+        for sent, type_ in zip(message.fields, types, strict=True)
+    ]
+    for value, type_ in zip(values, types, strict=True):
+        if not _fits(value, type_):
+            raise Malformed(f"{message.kind}: a field has the wrong type")
+    return cls, values
+
+
+def make(cls: type[Node], values: list[Any]) -> Node:
+    """A node from its fields; it derives its own facts, and refuses what makes no sense."""
+    try:
+        made: Node = cls(*values)
+    except DPError:
+        raise
+    except RecursionError:
+        raise Malformed(f"{cls.kind}: the plan is too deep") from None
+    except (TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, IndexError, KeyError):
+        raise Malformed(f"{cls.kind}: the fields do not fit together") from None
+    return made
+
+
+def _field(message: pb.Field, known: Known, depth: int = 0) -> Any:
+    match message.WhichOneof("value"):
+        case "none":
+            return None
+        case "node":
+            found = known(message.node)
+            if found is None:
+                raise Malformed("a node refers to one that was not sent")
+            return found
+        case "literal":
+            return literal(message.literal)
+        case "number":
+            return int(message.number)
+        case "text":
+            return text(message.text)
+        case "fraction":
+            return fraction(message.fraction)
+        case "list" if depth < NESTED:
+            return tuple(_field(item, known, depth + 1) for item in message.list.items)
+    raise Malformed("a field without a value")
+
+
+def _label(message: pb.Field, depth: int = 0) -> Any:
+    """A public label, or a list of them as a tuple."""
+    match message.WhichOneof("value"):
+        case "literal":
+            return literal(message.literal).value
+        case "interval":
+            given = message.interval
+            if given.closed not in ("left", "right", "both") or not all(map(math.isfinite, (given.left, given.right))):
+                raise Malformed("an interval has two finite edges, and is closed left, right or on both sides")
+            return Interval(given.left, given.right, given.closed)
+        case "list" if depth < NESTED:
+            return tuple(_label(item, depth + 1) for item in message.list.items)
+    raise Malformed("a label is a constant, an interval or a list of labels")
+
+
+def _fits(value: Any, type_: Any) -> bool:
+    origin = typing.get_origin(type_)
+    if type_ == LABELS:
+        return isinstance(value, tuple)
+    if origin in (typing.Union, UnionType):
+        return any(_fits(value, each) for each in typing.get_args(type_))
+    if origin is tuple:
+        inner = typing.get_args(type_)
+        if not isinstance(value, tuple):
+            return False
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return all(_fits(each, inner[0]) for each in value)
+        return len(value) == len(inner) and all(map(_fits, value, inner))
+    if type_ is type(None):
+        return value is None
+    if type_ is int:
+        return type(value) is int
+    return isinstance(value, type_)
+
+
+def mechanism(message: pb.Mechanism) -> Mechanism:
+    """A mechanism, which checks its own parameters."""
+    eps = _parameter(message.epsilon)
+    if message.kind == "gaussian":
+        return Gaussian(eps, _parameter(message.delta), _parameter(message.rho))
+    if eps is None:
+        raise Malformed("a mechanism without eps")
+    match message.kind:
+        case "laplace":
+            return Laplace(eps)
+        case "exponential":
+            return Exponential(eps)
+        case "noisy_max":
+            return NoisyMax(eps, message.smallest, message.k or 1)
+        case "above_threshold":
+            return AboveThreshold(eps, fraction(message.threshold))
+    raise Malformed("there is no such mechanism")
+
+
+def _parameter(spelled: str) -> Fraction | None:
+    if not spelled:
+        return None
+    found = fraction(spelled)
+    if max(abs(found.numerator), found.denominator).bit_length() > PARAMETER_BITS:
+        raise Malformed(f"eps, delta and rho are fractions of at most {PARAMETER_BITS} bits")
+    return found

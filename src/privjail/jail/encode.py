@@ -1,0 +1,110 @@
+"""From nodes to the wire."""
+
+from __future__ import annotations
+
+import typing
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.jail import privjail_pb2 as pb
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.source import Source
+from privjail.plan.node import Lit, Node, children, micros
+
+LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
+
+
+@cache
+def declared(cls: type[Node]) -> tuple[Any, ...]:
+    """The declared types of a node's fields, in order."""
+    hints = typing.get_type_hints(cls)
+    return tuple(hints[name] for name in cls.__match_args__)  # type: ignore[attr-defined]
+
+
+def literal(lit: Lit) -> pb.Literal:
+    match lit.type_:
+        case "none":
+            return pb.Literal(none=True)
+        case "bool":
+            return pb.Literal(truth=lit.value)
+        case "int":
+            return pb.Literal(whole=lit.spelling)
+        case "float":
+            return pb.Literal(real=lit.value)
+        case "text":
+            return pb.Literal(text=lit.value)
+    return pb.Literal(time=micros(lit.value))
+
+
+def field(value: Any, ids: Any) -> pb.Field:
+    """A field; ``ids`` gives the number of a node."""
+    match value:
+        case None:
+            return pb.Field(none=True)
+        case Lit():
+            return pb.Field(literal=literal(value))
+        case Node():
+            return pb.Field(node=ids(value))
+        case bool() | int():
+            return pb.Field(number=int(value))
+        case str():
+            return pb.Field(text=value)
+        case Fraction():
+            return pb.Field(fraction=f"{value.numerator}/{value.denominator}")
+        case tuple():
+            return pb.Field(list=pb.Fields(items=[field(each, ids) for each in value]))
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+
+def label(value: Any) -> pb.Field:
+    """A public label of a vector: a constant, an interval (ours or pandas'), or a tuple of labels."""
+    if isinstance(value, tuple):
+        return pb.Field(list=pb.Fields(items=[label(each) for each in value]))
+    if type(value).__name__ == "Interval":
+        return pb.Field(interval=pb.Interval(left=value.left, right=value.right, closed=value.closed))
+    try:
+        return pb.Field(literal=literal(Lit.of(value)))
+    except TypeError:
+        raise PlanError(f"a label must be a constant, not {type(value).__name__}") from None
+
+
+def node(each: Node, number: int, ids: Any) -> pb.Node:
+    if isinstance(each, Source):
+        fields = [pb.Field(dataset=each.dataset.name)]
+    else:
+        types = declared(type(each))
+        fields = [
+            label(value) if type_ == LABELS else field(value, ids)
+            for value, type_ in zip(each.fields(), types, strict=True)
+        ]
+    return pb.Node(id=number, kind=type(each).kind, fields=fields)
+
+
+def inputs(each: Node) -> list[Node]:
+    """The nodes that a node refers to; constants travel inside their node."""
+    return [] if isinstance(each, Source) else [child for child in children(each) if not isinstance(child, Lit)]
+
+
+def mechanism(chosen: Mechanism) -> pb.Mechanism:
+    def text(x: Fraction | None) -> str:
+        return "" if x is None else f"{x.numerator}/{x.denominator}"
+
+    match chosen:
+        case Laplace(eps):
+            return pb.Mechanism(kind="laplace", epsilon=text(eps))
+        case Exponential(eps):
+            return pb.Mechanism(kind="exponential", epsilon=text(eps))
+        case NoisyMax(eps, smallest, k):
+            return pb.Mechanism(kind="noisy_max", epsilon=text(eps), smallest=smallest, k=k)
+        case AboveThreshold(eps, threshold):
+            return pb.Mechanism(kind="above_threshold", epsilon=text(eps), threshold=text(threshold))
+        case Gaussian(eps_, delta, rho):
+            return pb.Mechanism(kind="gaussian", epsilon=text(eps_), delta=text(delta), rho=text(rho))
+    raise TypeError(f"{type(chosen).__name__} cannot be sent")

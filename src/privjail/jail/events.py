@@ -1,0 +1,73 @@
+"""The ledger's events: everything that ever happened, in one chain that cannot be changed unnoticed.
+
+Curators' decisions and analysts' charges are lines of one append-only log. Each line's hash covers the line
+before it, so a changed, missing or reordered line breaks the chain; the state is what all lines together say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privjail.errors import DPError
+
+GENESIS = "0" * 64
+
+
+class LedgerError(DPError):
+    """The ledger was changed, cut short or rolled back. The jail does not start with it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the log."""
+
+    seq: int
+    hash: str
+    body: dict[str, Any]
+
+
+def spelled(body: dict[str, Any]) -> str:
+    """One spelling for one body."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def chained(previous: str, seq: int, text: str) -> str:
+    return hashlib.sha256(f"{previous}\n{seq}\n{text}".encode()).hexdigest()
+
+
+def linked(previous: Event | None, body: dict[str, Any]) -> Event:
+    """The next event of the chain."""
+    seq = 1 if previous is None else previous.seq + 1
+    before = GENESIS if previous is None else previous.hash
+    return Event(seq, chained(before, seq, spelled(body)), body)
+
+
+def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
+    """An event read from disk, if it continues the chain."""
+    before = GENESIS if previous is None else previous.hash
+    expected = 1 if previous is None else previous.seq + 1
+    if seq != expected or not isinstance(text, str) or chained(before, expected, text) != hash_:
+        raise LedgerError(
+            f"the ledger is damaged or was changed at entry {expected}",
+            do="restore the newest complete copy; budgets must not be lowered by a restore",
+        )
+    return Event(expected, hash_, json.loads(text))
+
+
+def rolled_back(ends: int, written: int) -> LedgerError:
+    return LedgerError(
+        f"the ledger was rolled back: it ends at entry {ends}, but entry {written} was written",
+        do="put the newest copy of the ledger back",
+    )
+
+
+def amounts(texts: list[str] | None) -> tuple[Fraction, ...] | None:
+    return None if texts is None else tuple(Fraction(t) for t in texts)
+
+
+def texts(values: tuple[Fraction, ...] | None) -> list[str] | None:
+    return None if values is None else [str(v) for v in values]

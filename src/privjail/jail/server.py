@@ -1,0 +1,205 @@
+"""The gRPC server: who you are, then what you ask."""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import json
+import logging
+import secrets
+import threading
+from concurrent import futures
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from privjail.errors import DPError
+from privjail.jail import privjail_pb2 as pb
+from privjail.jail.catalogue import Catalogue
+from privjail.jail.decode import parse
+from privjail.jail.ledger import DurableLedger
+from privjail.jail.limits import Busy, Limits
+from privjail.jail.metrics import serve_metrics
+from privjail.jail.service import Failed, Service, on_clock
+from privjail.jail.sessions import Sessions
+from privjail.jail.store import open_store
+from privjail.jail.tokens import token_hash
+
+log = logging.getLogger("privjail.jail")
+LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
+STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, Failed: grpc.StatusCode.INTERNAL}
+CALLS = {
+    "Open": (pb.OpenRequest, "open"),
+    "Close": (pb.CloseRequest, "close"),
+    "Describe": (pb.DescribeRequest, "describe"),
+    "Release": (pb.ReleaseRequest, "release"),
+    "Budget": (pb.BudgetRequest, "budget"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a jail is served."""
+
+    host: str = "127.0.0.1"
+    port: int = 7443
+    workers: int = 8
+    insecure_loopback: bool = False
+    mutual_tls: bool = False
+    time_quantum: float = 0.0
+    metrics_port: int | None = None
+    ledger_url: str | None = None
+    limits: Limits = Limits()
+
+
+def spelled(error: DPError) -> str:
+    """An error as the wire carries it. What the client wrote may be quoted in it, but not at any length."""
+
+    def short(text: str | None) -> str | None:
+        if text is None or len(json.dumps(text)) <= LONGEST:
+            return text
+        return text[: LONGEST // 12] + "…"
+
+    return json.dumps([type(error).__name__, short(error.what), short(error.plan), short(error.do)])
+
+
+class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Every call goes the same way: authenticate, answer, and turn errors into quiet ones."""
+
+    def __init__(self, service: Service, options: Options) -> None:
+        self._service, self._options = service, options
+
+    def service(self, details: Any) -> Any:
+        _, package, method = details.method.split("/") if details.method.count("/") == 2 else ("", "", "")
+        if package != "privjail.v1.Jail" or method not in CALLS:
+            return None
+        message, name = CALLS[method]
+
+        def call(body: bytes, context: Any) -> Any:
+            return on_clock(self._options.time_quantum, lambda: self._call(name, message, body, context))
+
+        # The bytes are read only after it is known who sent them.
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=lambda m: m.SerializeToString())
+
+    def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
+        metrics = self._service.metrics
+        metrics.count("requests")
+        error: DPError
+        try:
+            user = self._user(context)
+            if user is not None:
+                return getattr(self._service, name)(parse(message, body), user)
+            metrics.count("refused")
+            error = DPError("who you are is not known here", do="check the token")
+            status = grpc.StatusCode.UNAUTHENTICATED
+        except DPError as e:
+            metrics.count("failed" if isinstance(e, Failed) else "refused")
+            error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
+        except BaseException as e:  # also an engine's panic, which is no Exception
+            # Whatever went wrong inside stays inside: its text may hold values.
+            metrics.count("failed")
+            log.error("internal error in %s: %s", name, type(e).__name__)
+            error, status = DPError("the jail failed on this request"), grpc.StatusCode.INTERNAL
+        return context.abort(status, spelled(error))
+
+    def _user(self, context: Any) -> str | None:
+        """The user that a token belongs to, if it is valid now."""
+        state = self._service.ledger.state
+        given = dict(context.invocation_metadata()).get("authorization", "")
+        if not isinstance(given, str) or not given.startswith("Bearer ") or len(given) > 1000:
+            return None
+        digest = token_hash(given.removeprefix("Bearer "))
+        now = datetime.datetime.now(datetime.UTC)
+        self._service.ledger.refresh()
+        for user in list(state.users.values()):
+            if secrets.compare_digest(user.token, digest) and user.active(now):
+                if self._options.mutual_tls and self._certified(context) != user.name:
+                    return None
+                return user.name
+        return None
+
+    @staticmethod
+    def _certified(context: Any) -> str | None:
+        names = context.auth_context().get("x509_common_name", [])
+        return names[0].decode() if names else None
+
+
+class Sweeper:
+    """Ends idle sessions, also while nobody calls, and gives back the memory of those that ended."""
+
+    def __init__(self, sessions: Sessions, idle_seconds: float) -> None:
+        self._sessions, self._every = sessions, min(30.0, idle_seconds / 4)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        before = 0
+        while not self._stopped.wait(self._every):
+            self._sessions.sweep()
+            now = len(self._sessions)
+            if now < before:
+                gc.collect()  # plans refer to themselves, so that counting references does not free them
+            before = now
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+
+@dataclass
+class Running:
+    """A served jail."""
+
+    server: Any
+    service: Service
+    port: int
+    metrics: Any = None
+    sweeper: Sweeper | None = None
+
+    def wait(self) -> None:
+        self.server.wait_for_termination()
+
+    def stop(self) -> None:
+        self.server.stop(grace=2).wait()
+        if self.sweeper is not None:
+            self.sweeper.stop()
+        if self.metrics is not None:
+            self.metrics.shutdown()
+            self.metrics.server_close()
+        self.service.ledger.close()
+
+
+def start(folder: Path, options: Options, noise: Any = None) -> Running:
+    """Verify the ledger and serve."""
+    if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
+        raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
+    ledger = DurableLedger(open_store(folder, options.ledger_url))
+    service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
+    server = grpc.server(
+        futures.ThreadPoolExecutor(options.workers),
+        options=[
+            ("grpc.max_receive_message_length", options.limits.message_bytes),
+            ("grpc.so_reuseport", 0),
+        ],
+        maximum_concurrent_rpcs=256,
+    )
+    server.add_generic_rpc_handlers((Handler(service, options),))
+    address = f"{options.host}:{options.port}"
+    if options.insecure_loopback:
+        port = server.add_insecure_port(address)
+    else:
+        port = server.add_secure_port(address, _credentials(folder, options.mutual_tls))
+    server.start()
+    metrics = None
+    if options.metrics_port is not None:
+        metrics = serve_metrics(service.metrics, service.sessions, options.host, options.metrics_port)
+    return Running(server, service, port, metrics, Sweeper(service.sessions, options.limits.idle_seconds))
+
+
+def _credentials(folder: Path, mutual: bool) -> Any:
+    pair = ((folder / "jail.key").read_bytes(), (folder / "jail.crt").read_bytes())
+    users = (folder / "users.crt").read_bytes() if mutual else None
+    return grpc.ssl_server_credentials([pair], users, mutual)

@@ -1,0 +1,235 @@
+"""What a jail answers to each call. Nothing here depends on data but what ``Jail.release`` returns."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from privjail.budget.notions import Cost
+from privjail.errors import DPError
+from privjail.jail import decode, facts
+from privjail.jail import privjail_pb2 as pb
+from privjail.jail.catalogue import Catalogue
+from privjail.jail.charging import Charging, Denominators
+from privjail.jail.deadline import Deadline, TimeUp
+from privjail.jail.events import texts
+from privjail.jail.ledger import DurableLedger
+from privjail.jail.limits import Busy, LimitError, Limits
+from privjail.jail.metrics import Metrics
+from privjail.jail.sessions import Session, Sessions
+from privjail.jail.state import NOTIONS
+from privjail.mechanisms.noise import Noise
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.plan.node import Node
+from privjail.plan.value import Value
+from privjail.release import Ask, Jail
+
+log = logging.getLogger("privjail.jail")
+VERSION = 1
+
+
+class Service:
+    """The calls of the wire, for a user whose identity is already established."""
+
+    def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None) -> None:
+        self.ledger, self.catalogue, self.limits = ledger, catalogue, limits
+        self.noise = noise or Noise()
+        self.metrics = Metrics()
+        self.sessions = Sessions(limits, self._engine)
+        self.denominators = Denominators()
+        self._running: dict[tuple[str, bytes], threading.Lock] = {}
+        self._at_work: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def _engine(self) -> Any:
+        # Slow to import: a jail opens its port first.
+        from privjail.engines.polars import PolarsEngine
+
+        return PolarsEngine(self.limits.cache_bytes_per_session, self.catalogue.frames)
+
+    def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
+        if request.version != VERSION:
+            raise DPError(f"this jail speaks version {VERSION} of the wire", do="install the matching privjail")
+        names = self.catalogue.names(user)
+        return pb.OpenReply(session=self.sessions.open(user), user=user, datasets=names)
+
+    def close(self, request: pb.CloseRequest, user: str) -> pb.CloseReply:
+        self.sessions.close(request.session, user)
+        return pb.CloseReply()
+
+    def describe(self, request: pb.DescribeRequest, user: str) -> pb.Dataset:
+        self.sessions.get(request.session, user)
+        source = self.catalogue.source(decode.text(request.name), user)
+        return facts.to_wire(source.dataset, self._notion(request.name))
+
+    def _notion(self, dataset: str) -> str:
+        kind = type(self.ledger.state.datasets[dataset].notion)
+        return next(name for name, cls in NOTIONS.items() if cls is kind)
+
+    def budget(self, request: pb.BudgetRequest, user: str) -> pb.BudgetReply:
+        self.sessions.get(request.session, user)
+        reply = pb.BudgetReply()
+        for name in self.catalogue.names(user):
+            scope = ("user", user, name)
+            reply.balances.add(
+                dataset=name,
+                notion=self._notion(name),
+                spent=texts(self.ledger.state.total(scope)),
+                limit=texts(self.ledger.state.limits.get(scope)) or [],
+            )
+        return reply
+
+    # -- the only exit
+
+    def release(self, request: pb.ReleaseRequest, user: str) -> pb.ReleaseReply:
+        session = self.sessions.get(request.session, user)
+        if len(request.request) != 16:
+            raise decode.Malformed("a request id has 16 bytes")
+        limits = self.limits
+        limits.check("nodes in one request", len(request.nodes), limits.nodes_per_request)
+        limits.check("asks in one request", len(request.asks), limits.asks_per_request)
+        limits.check("caps in one request", len(request.caps), limits.caps_per_request)
+        deadline = Deadline(limits.seconds_per_release)
+        with self._slot(user), self._once(user, request.request), session.lock:
+            try:
+                return deadline.run(lambda: self._released(session, user, request, deadline))
+            except TimeUp:
+                session.forget_computed()  # it may have been cut short anywhere
+                raise LimitError(
+                    "the request took longer than this jail allows; if it was charged, it stays charged",
+                    do="ask for less at once",
+                ) from None
+            except RecursionError:
+                raise LimitError("the plan is nested too deeply for its distance to be derived") from None
+
+    def _released(self, session: Session, user: str, request: pb.ReleaseRequest, deadline: Deadline) -> pb.ReleaseReply:
+        def source(name: str) -> Node:
+            with deadline.shield():
+                return self.catalogue.source(decode.text(name), user)
+
+        new = session.take(request.nodes, source)
+        try:
+            asks = [self._ask(session, ask) for ask in request.asks]
+            self._check_sizes(asks)
+            reply = self._answered(session, user, request, asks, deadline)
+        except BaseException:
+            session.forget(new)
+            raise
+        session.forget(request.forget)
+        return reply
+
+    def _ask(self, session: Session, message: pb.Ask) -> Ask:
+        value = session.nodes.get(message.value)
+        if not isinstance(value, Value):
+            raise decode.Malformed("only private numbers and vectors can be released")
+        return Ask(value, decode.mechanism(message.mechanism))
+
+    def _check_sizes(self, asks: list[Ask]) -> None:
+        limits = self.limits
+        size = sum(ask.value.joint.size for ask in asks)
+        limits.check("elements in one request", size, limits.elements_per_request)
+        choices = sum(a.mechanism.k * a.value.joint.size for a in asks if isinstance(a.mechanism, NoisyMax))
+        limits.check("choices in one request", choices, limits.choices_per_request)
+
+    def _answered(
+        self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask], deadline: Deadline
+    ) -> pb.ReleaseReply:
+        number = request.request.hex()
+        caps = _caps(request)
+        digest = _digest(asks, caps)
+        with deadline.shield():
+            kept = self.ledger.answer(user, number) if self.ledger.known(user, number) == digest else None
+        if kept is not None:
+            return pb.ReleaseReply.FromString(kept)
+        if self._failures[user] >= self.limits.failures_per_user:
+            raise LimitError("too many of your requests have failed inside this jail", do="ask the curator")
+        body = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
+        ledger = Charging(self.ledger, user, number, digest, body, caps, self.limits, self.denominators, deadline)
+        try:
+            answers = Jail(session.engine, ledger, self.noise).release(asks)  # type: ignore[arg-type]
+        except TimeUp:
+            raise
+        except BaseException as e:  # an engine's panic is no Exception
+            if ledger.charged:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
+                self._failures[user] += 1
+                log.error("a release failed after its charge: %s", type(e).__name__)
+                raise Failed("the jail failed on this request; it stays charged") from None
+            raise
+        reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
+        with deadline.shield():
+            sent = self.ledger.keep_answer(user, number, reply.SerializeToString())
+        self.metrics.released(len(asks))
+        return pb.ReleaseReply.FromString(sent)
+
+    @contextmanager
+    def _slot(self, user: str) -> Iterator[None]:
+        """One of the few places that a user has at a time: nobody can keep all others out."""
+        with self._lock:
+            if self._at_work[user] >= self.limits.requests_at_once_per_user:
+                raise Busy("too many requests of yours are at work", do="wait for one of them")
+            self._at_work[user] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work[user] -= 1
+                if not self._at_work[user]:
+                    del self._at_work[user]
+
+    def _once(self, user: str, request: bytes) -> threading.Lock:
+        """One lock for all copies of one request."""
+        with self._lock:
+            if len(self._running) > 10_000:
+                self._running = {k: v for k, v in self._running.items() if v.locked()}
+            return self._running.setdefault((user, request), threading.Lock())
+
+
+class Failed(DPError):
+    """Something went wrong inside the jail. What it was stays inside."""
+
+
+def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
+    """The analyst's own limits; of several on one data set the smallest holds."""
+    caps: dict[str, Cost] = {}
+    for cap in request.caps:
+        most = (decode.fraction(cap.most),)
+        caps[cap.dataset] = min(caps.get(cap.dataset, most), most)
+    return caps
+
+
+def _digest(asks: list[Ask], caps: dict[str, Cost]) -> str:
+    """What a request asks for, whatever numbers the client gave its nodes."""
+    spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+    return hashlib.sha256(spelled.encode()).hexdigest()
+
+
+def _answer(answer: Any) -> pb.Answer:
+    match answer:
+        case None:
+            return pb.Answer(nothing=True)
+        case float():
+            return pb.Answer(number=answer)
+        case int():
+            return pb.Answer(position=answer)
+        case [float(), *_] | []:
+            return pb.Answer(numbers=pb.Numbers(items=answer))
+    return pb.Answer(positions=pb.Positions(items=answer))
+
+
+def on_clock(quantum: float, work: Callable[[], Any]) -> Any:
+    """Run, and answer only at a whole multiple of the quantum after the start."""
+    if quantum <= 0:
+        return work()
+    start = time.monotonic()
+    try:
+        return work()
+    finally:
+        passed = time.monotonic() - start
+        time.sleep(quantum - passed % quantum)

@@ -1,0 +1,174 @@
+"""Sessions: what one connection of one analyst has sent, and what was computed for it."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from privjail.errors import DPError
+from privjail.jail import decode, weigh
+from privjail.jail import privjail_pb2 as pb
+from privjail.jail.limits import LimitError, Limits
+from privjail.ops.sort import Sort
+from privjail.ops.tally import Tally
+from privjail.plan.node import Node, children, inputs_first
+
+
+class SessionError(DPError):
+    """No such session: it was never opened, has ended, or belongs to someone else."""
+
+
+class Session:
+    """Nodes by the client's numbers. They go with the session, and what was computed for them too."""
+
+    def __init__(self, user: str, engine: Callable[[], Any], limits: Limits) -> None:
+        self.user, self.limits = user, limits
+        self._engine = engine
+        self.engine = engine()
+        self.nodes: dict[int, Node] = {}
+        self.held = Held()
+        self.used = time.monotonic()
+        self.lock = threading.Lock()
+
+    def take(self, messages: Iterable[pb.Node], source: Callable[[str], Node]) -> list[int]:
+        """Build the nodes of a request: all of them, or none. Returns the numbers that are new.
+
+        A request that comes twice brings nodes that are there already: the same ones, or it is refused.
+        """
+        new: dict[int, Node] = {}
+
+        def known(number: int) -> Node | None:
+            return new.get(number) or self.nodes.get(number)
+
+        for message in messages:
+            built = self._build(message, known, source)
+            before = known(message.id)
+            if before is None:
+                new[message.id] = built
+            elif before is not built:
+                raise decode.Malformed("a node's number was used before, for another node")
+        self.nodes.update(new)
+        return list(new)
+
+    def _build(self, message: pb.Node, known: decode.Known, source: Callable[[str], Node]) -> Node:
+        limits = self.limits
+        if message.kind == "source":
+            if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset":
+                raise decode.Malformed("a source is a data set's name")
+            return source(message.fields[0].dataset)
+        cls, values = decode.fields(message, known)
+        if cls in (Tally, Sort):
+            limits.check("columns in one step", len(values[1]), limits.columns_per_step)
+        bytes_ = weigh.before(cls, values, limits)
+        self._room(bytes_)
+        built = decode.make(cls, values)
+        limits.check("depth of the plan", depth(built), limits.depth)
+        self.held.add(built, bytes_ + weigh.after(built, limits))
+        return built
+
+    def _room(self, bytes_: int) -> None:
+        """Refuse what would not fit; what nobody uses any more is cleared away first."""
+        limits = self.limits
+        if self._full(bytes_):
+            self.forget_computed()
+            gc.collect()
+        limits.check("nodes in the session", len(self.held) + 1, limits.nodes_per_session)
+        limits.check("bytes of plans in the session", self.held.bytes + bytes_, limits.plan_bytes_per_session)
+
+    def _full(self, bytes_: int) -> bool:
+        limits = self.limits
+        return (
+            self.held.bytes + bytes_ > limits.plan_bytes_per_session or len(self.held) + 1 > limits.nodes_per_session
+        )
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.nodes.pop(number, None)
+
+    def forget_computed(self) -> None:
+        """Drop columns and selections that were computed; they are computed again when they are needed."""
+        self.engine = self._engine()
+
+
+class Held:
+    """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh."""
+
+    def __init__(self) -> None:
+        self._weights: dict[weakref.ref[Node], int] = {}
+        self.bytes = 0
+
+    def add(self, node: Node, bytes_: int) -> None:
+        me = weakref.ref(self)
+
+        def gone(ref: weakref.ref[Node]) -> None:
+            held = me()
+            if held is not None:
+                held.bytes -= held._weights.pop(ref, 0)
+
+        ref = weakref.ref(node, gone)
+        if ref not in self._weights:
+            self._weights[ref] = bytes_
+            self.bytes += bytes_
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+
+def depth(node: Node) -> int:
+    """The longest path below a node. Kept with the node: it is a fact of the plan."""
+    if "_depth" not in node.__dict__:
+        for each in inputs_first(node, "_depth"):
+            deepest = max((child.__dict__["_depth"] for child in children(each)), default=0)
+            object.__setattr__(each, "_depth", deepest + 1)
+    found: int = node.__dict__["_depth"]
+    return found
+
+
+class Sessions:
+    """All open sessions."""
+
+    def __init__(self, limits: Limits, engine: Callable[[], Any]) -> None:
+        self._limits, self._engine = limits, engine
+        self._open: dict[bytes, Session] = {}
+        self._lock = threading.Lock()
+
+    def open(self, user: str) -> bytes:
+        self.sweep()
+        with self._lock:
+            mine = sum(1 for s in self._open.values() if s.user == user)
+            if mine >= self._limits.sessions_per_user or len(self._open) >= self._limits.sessions:
+                raise LimitError("too many open sessions", do="close one, or wait until an idle one ends")
+            number = secrets.token_bytes(16)
+            self._open[number] = Session(user, self._engine, self._limits)
+            return number
+
+    def get(self, number: bytes, user: str) -> Session:
+        with self._lock:
+            session = self._open.get(number)
+            if session is None or session.user != user:
+                raise SessionError("there is no such session", do="connect again")
+            session.used = time.monotonic()
+            return session
+
+    def close(self, number: bytes, user: str) -> None:
+        self.get(number, user)
+        with self._lock:
+            self._open.pop(number, None)
+
+    def sweep(self) -> int:
+        """End the sessions that nobody has used for long; how many they were."""
+        old = time.monotonic() - self._limits.idle_seconds
+        with self._lock:
+            ended = [n for n, s in self._open.items() if s.used < old and not s.lock.locked()]
+            for number in ended:
+                del self._open[number]
+        return len(ended)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._open)

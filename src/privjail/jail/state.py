@@ -1,0 +1,184 @@
+"""What the events add up to: data sets, users, groups, grants, and what each has spent."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP, RenyiDP
+from privjail.budget.tree import CostTree
+from privjail.errors import BudgetExceeded, PlanError
+from privjail.jail.events import LedgerError, amounts
+from privjail.ops.source import Unit
+from privjail.plan.cells import Address
+
+Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
+NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
+
+
+@dataclass
+class DatasetEntry:
+    """A data set as the curator added it."""
+
+    name: str
+    origin: dict[str, Any]
+    schema: dict[str, Any]
+    unit: Unit
+    notion: Notion
+    fingerprint: str
+    removed: bool = False
+
+
+@dataclass
+class UserEntry:
+    """Someone who may connect: the hash of a token, never the token."""
+
+    name: str
+    role: str
+    token: str
+    expires: str | None
+    revoked: bool = False
+
+    def active(self, now: datetime.datetime) -> bool:
+        return not self.revoked and (self.expires is None or now < datetime.datetime.fromisoformat(self.expires))
+
+
+@dataclass
+class State:
+    """Built by applying events one after another; nothing else changes it."""
+
+    datasets: dict[str, DatasetEntry] = field(default_factory=dict)
+    users: dict[str, UserEntry] = field(default_factory=dict)
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    limits: dict[Scope, Cost | None] = field(default_factory=dict)
+    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
+    trees: dict[Scope, CostTree] = field(default_factory=dict)
+    requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
+    answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): hash of what was answered
+    releases: int = 0
+    _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
+
+    # -- applying
+
+    def apply(self, body: dict[str, Any]) -> None:
+        act = getattr(self, f"_on_{body.get('type')}", None)
+        if act is None:
+            raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
+        with self._lock:
+            act(body)
+
+    def _on_init(self, body: dict[str, Any]) -> None:
+        """The first event: says what jail this is."""
+
+    def _on_anchor(self, body: dict[str, Any]) -> None:
+        """The curator had the anchor renewed: logged, since it may hide a rollback."""
+
+    def _on_dataset(self, body: dict[str, Any]) -> None:
+        name = body["name"]
+        notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
+        unit = Unit(*body["unit"])
+        self.datasets[name] = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"])
+        self._set(("dataset", "", name), notion.limit)
+
+    def _on_remove(self, body: dict[str, Any]) -> None:
+        self.datasets[body["name"]].removed = True
+
+    def _on_user(self, body: dict[str, Any]) -> None:
+        self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
+
+    def _on_revoke(self, body: dict[str, Any]) -> None:
+        if body["dataset"] is None:
+            self.users[body["who"]].revoked = True
+        else:
+            self.limits.pop((body["scope"], body["who"], body["dataset"]), None)
+
+    def _on_group(self, body: dict[str, Any]) -> None:
+        self.groups[body["name"]] = frozenset(body["members"])
+
+    def _on_limit(self, body: dict[str, Any]) -> None:
+        self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
+
+    def _set(self, scope: Scope, limit: Cost | None) -> None:
+        self.limits[scope] = limit
+        if limit is not None:
+            self.former[scope] = limit
+
+    def _on_charge(self, body: dict[str, Any]) -> None:
+        self.requests[body["user"], body["request"]] = body["digest"]
+        self.releases += 1
+        for dataset, address, cost in body["charges"]:
+            steps = tuple((p, k) for p, k in address)
+            for scope in self.scopes(body["user"], dataset, body["groups"]):
+                self._tree(scope).add(steps, amounts(cost) or ())
+
+    def _on_answer(self, body: dict[str, Any]) -> None:
+        self.answers[body["user"], body["request"]] = body["sha256"]
+
+    # -- asking
+
+    def groups_of(self, user: str) -> list[str]:
+        with self._lock:
+            return sorted(g for g, members in self.groups.items() if user in members)
+
+    def scopes(self, user: str, dataset: str, groups: list[str]) -> list[Scope]:
+        return [("dataset", "", dataset), ("user", user, dataset), *(("group", g, dataset) for g in groups)]
+
+    def _tree(self, scope: Scope) -> CostTree:
+        if scope not in self.trees:
+            self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
+        return self.trees[scope]
+
+    def total(self, scope: Scope) -> Cost:
+        with self._lock:
+            tree = self.trees.get(scope)
+            return self.datasets[scope[2]].notion.zero() if tree is None else tree.total
+
+    def allowed(self, user: str, dataset: str) -> bool:
+        """Whether a user has a grant, of her own or through a group."""
+        entry = self.datasets.get(dataset)
+        if entry is None or entry.removed:
+            return False
+        own = ("user", user, dataset) in self.limits
+        return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
+
+    def check(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> None:
+        """Refuse a release that some limit does not allow. Changes nothing."""
+        undo: list[Callable[[], None]] = []
+        touched: dict[Scope, None] = {}
+        with self._lock:
+            try:
+                for dataset, address, cost in charges:
+                    if not self.allowed(user, dataset):
+                        raise PlanError(f"there is no data set {dataset!r} for you")
+                    for scope in self.scopes(user, dataset, self.groups_of(user)):
+                        undo.append(self._tree(scope).add(address, cost))
+                        touched[scope] = None
+                for scope in touched:
+                    self._within(scope, caps)
+            finally:
+                for step in reversed(undo):
+                    step()
+                for scope in touched:
+                    if not self.trees[scope].cost:
+                        del self.trees[scope]
+
+    def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
+        kind, who, dataset = scope
+        limits = [(self.limits.get(scope), _whose(kind, who))]
+        if kind == "user":
+            limits.append((caps.get(dataset), "of this block"))
+        for limit, whose in limits:
+            # A cap of a block is about the first number only, ε or ρ.
+            if limit is not None and any(s > most for s, most in zip(self.total(scope), limit, strict=False)):
+                raise BudgetExceeded(
+                    f"this would raise what {dataset!r} has cost over the limit {whose} "
+                    f"({', '.join(f'{float(x):.12g}' for x in limit)}); nothing was charged",
+                    do="use a smaller eps, or ask the curator for more",
+                )
+
+
+def _whose(kind: str, who: str) -> str:
+    return {"dataset": "of the data set", "user": "granted to you", "group": f"of group {who!r}"}[kind]

@@ -1,0 +1,217 @@
+"""Where events are kept: an append-only table, in SQLite by default."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from privjail.jail.anchor import Anchor, Note, owed
+from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, spelled
+
+Row = tuple[Any, Any, Any]
+FIRST = -(2**63)  # below any entry, so that none is overlooked
+Answer = tuple[str, str, bytes]  # user, request id, what was answered
+
+
+class StoreLost(LedgerError):
+    """The connection to the ledger was lost. What was being written is there, or is not."""
+
+
+class Store:
+    """An append-only chain of events, and the answers that were given."""
+
+    def __init__(self) -> None:
+        self.last: Event | None = None
+
+    def writing(self) -> contextlib.AbstractContextManager[Writing]:
+        """One writer at a time, in this process and others; all that is appended is kept, or none of it."""
+        raise TypeError
+
+    def since(self, seq: int) -> list[Row]:
+        """The entry with this number, without its body, and all later ones."""
+        raise TypeError
+
+    def kept(self, user: str, request: str) -> bytes | None:
+        """The answer that was kept for a request."""
+        raise TypeError
+
+    def start(self) -> list[Event]:
+        """Check the whole chain against itself and the anchor; all events, in order."""
+        raise TypeError
+
+    def renew_anchor(self) -> None:
+        """Note the newest entry anew, whatever was noted before. Only a curator may decide this."""
+        raise TypeError
+
+    def close(self) -> None:
+        raise TypeError
+
+    def news(self) -> list[Event]:
+        """Events that were appended since the last call, by whomever; each is checked against the chain."""
+        rows = self.since(self.last.seq if self.last else FIRST)
+        if self.last is not None:
+            if not rows or rows[0][:2] != (self.last.seq, self.last.hash):
+                raise rolled_back(0 if not rows else rows[0][0] - 1, self.last.seq)
+            rows = rows[1:]
+        found = []
+        last = self.last
+        for row in rows:
+            last = checked(last, *row)
+            found.append(last)
+        self.last = last
+        return found
+
+
+class Writing:
+    """A transaction: append and it is kept when the block ends."""
+
+    def __init__(self, store: Store, insert: Callable[[Note], None]) -> None:
+        self._store, self._insert = store, insert
+        self._before: list[Event | None] = []
+
+    def append(self, body: dict[str, Any], answer: Answer | None = None) -> Event:
+        if self._before:
+            raise TypeError("one entry in one transaction: the anchor holds no more")
+        event = linked(self._store.last, body)
+        self._insert(Note(event, None if answer is None else answer[2]))
+        self._before.append(self._store.last)
+        self._store.last = event
+        return event
+
+    def take_back(self) -> None:
+        """Forget what was appended; what others had written before stays known."""
+        if self._before:
+            self._store.last = self._before[0]
+
+    @property
+    def appended(self) -> bool:
+        return bool(self._before)
+
+
+TABLES = (
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)",
+    "CREATE TABLE answers (user TEXT, request TEXT, body BLOB NOT NULL, PRIMARY KEY (user, request))",
+    *(
+        f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+        for table in ("events", "answers")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
+
+
+class SQLiteStore(Store):
+    """A file, write-ahead logged, synced to disk at each commit.
+
+    Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
+    from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
+    """
+
+    def __init__(self, folder: Path, new: bool = False) -> None:
+        super().__init__()
+        self._anchor = Anchor(folder)
+        self._lock = threading.RLock()
+        path = (folder / "ledger.sqlite").absolute()
+        if new and (path.exists() or any(self._anchor.both())):
+            raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
+        if not new and not path.is_file():
+            raise LedgerError("the ledger is gone", do="put ledger.sqlite back into the jail's folder")
+        with self._guarded():
+            mode = "rwc" if new else "rw"
+            uri = f"{path.as_uri()}?mode={mode}"
+            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+            if self._db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+                raise LedgerError("the ledger's file system cannot hold it safely", do="use a local disk")
+            self._db.execute("PRAGMA synchronous=FULL")
+            for statement in TABLES if new else ():
+                self._db.execute(statement)
+        if new:
+            os.chmod(path, 0o600)
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+        try:
+            yield
+        except (json.JSONDecodeError, RecursionError):
+            raise LedgerError("the ledger is damaged: an entry is not readable") from None
+        except sqlite3.Error as e:
+            name = getattr(e, "sqlite_errorname", type(e).__name__)
+            if name in ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN"):
+                raise LedgerError(f"the ledger cannot be written now ({name})") from None
+            raise LedgerError(f"the ledger's database is damaged ({name})") from None
+
+    def start(self) -> list[Event]:
+        with self._lock, self._guarded():
+            if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise LedgerError("the ledger's database is damaged")
+            # Inside a transaction, so that nobody else is between noting an entry and writing it.
+            with self.writing() as writing:
+                events = self.news()
+                note = owed(self._anchor, events) if events or any(self._anchor.both()) else None
+                if note is not None:
+                    body = note.event.body
+                    answer = None if note.answer is None else (body["user"], body["request"], note.answer)
+                    events.append(writing.append(body, answer))
+            return events
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writing]:
+        with self._lock, self._guarded():
+            self._db.execute("BEGIN IMMEDIATE")
+            writing = Writing(self, self._insert)
+            try:
+                yield writing
+                self._db.execute("COMMIT")
+            except BaseException:
+                writing.take_back()
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _insert(self, note: Note) -> None:
+        event = note.event
+        try:
+            self._anchor.write(event.seq % 2, note)
+        except OSError as e:
+            raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, spelled(event.body)))
+        if note.answer is not None:
+            key = event.body["user"], event.body["request"]
+            self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, note.answer))
+
+    def since(self, seq: int) -> list[Row]:
+        query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
+        with self._lock, self._guarded():
+            return self._db.execute(query, (seq, seq)).fetchall()
+
+    def kept(self, user: str, request: str) -> bytes | None:
+        with self._lock, self._guarded():
+            row = self._db.execute(
+                "SELECT body FROM answers WHERE user = ? AND request = ?", (user, request)
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def renew_anchor(self) -> None:
+        with self.writing():
+            events = self.news()
+            for event in events[-2:]:
+                self._anchor.write(event.seq % 2, Note(event))
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+
+def open_store(folder: Path, url: str | None, new: bool = False) -> Store:
+    """The ledger of a jail: in its folder, or in a shared PostgreSQL database."""
+    if url is None:
+        return SQLiteStore(folder, new)
+    from privjail.jail.postgres import PostgresStore
+
+    return PostgresStore(url, folder, new)

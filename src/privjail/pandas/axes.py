@@ -1,0 +1,62 @@
+"""Public labels of private vectors, as pandas would hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, IntDomain, Interval
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The name of one axis, and the domain that its labels come from (None: names of columns)."""
+
+    name: Any = None
+    domain: Domain | None = None
+
+
+Labels = tuple[tuple[Any, ...], ...]
+
+
+def public_label(label: Any) -> Any:
+    """A label as pandas would hold it."""
+    if isinstance(label, Interval):
+        import pandas
+
+        return pandas.Interval(label.left, label.right, "both" if label.closed == "both" else label.closed)  # type: ignore[arg-type]
+    return label
+
+
+def flat_labels(axes: Labels) -> list[Any]:
+    """The label of each element: plain for one axis, else a tuple."""
+    shown = [[public_label(label) for label in axis] for axis in axes]
+    return shown[0] if len(shown) == 1 else list(product(*shown))
+
+
+def index_of(labels: Labels, axes: tuple[Axis, ...]) -> Any:
+    """The pandas index of a released vector: what groupby(observed=False) gives for columns of these types."""
+    import pandas
+
+    levels = [_level(each, axis) for each, axis in zip(labels, axes, strict=True)]
+    if len(levels) == 1:
+        return levels[0]
+    return pandas.MultiIndex.from_product(levels, names=[axis.name for axis in axes])
+
+
+def _level(labels: tuple[Any, ...], axis: Axis) -> Any:
+    import pandas
+
+    shown = [public_label(label) for label in labels]
+    match axis.domain:
+        case CategoryDomain(ordered=ordered):
+            closed = {label.closed for label in labels if isinstance(label, Interval)}
+            # With include_lowest the first interval is closed on both sides: no IntervalIndex holds that.
+            held = pandas.Index(shown, dtype=object) if len(closed) > 1 else pandas.Index(shown)
+            return pandas.CategoricalIndex(held, categories=held, ordered=ordered, name=axis.name)
+        case IntDomain():
+            return pandas.Index(shown, dtype="Int64", name=axis.name)
+        case BoolDomain():
+            return pandas.Index(shown, dtype="boolean", name=axis.name)
+    return pandas.Index(shown, name=axis.name)

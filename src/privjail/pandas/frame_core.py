@@ -1,0 +1,107 @@
+"""What a private table is: rows that nobody sees, and public column names with expressions over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Self
+
+from privjail.errors import PlanError
+from privjail.ops.numbers import Scale
+from privjail.ops.tally import Tally
+from privjail.pandas.series import PrivSeries
+from privjail.pandas.show import facts, facts_html
+from privjail.plan.distance import Distance
+from privjail.plan.domain import Domain
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
+from privjail.prisoner import Prisoner
+from privjail.sensitive import number
+
+
+class FrameCore(Prisoner):
+    """Rows and named expressions; and what is public about them."""
+
+    _shown_class = "pandas.core.frame.DataFrame"
+    _way_out = "count, sum or average it, and release the result: .shape[0].reveal(eps=…), .mean(eps=…)"
+
+    ndim = 2
+
+    def __init__(self, rows: Rows, columns: Mapping[Any, Expr]) -> None:
+        self._rows = rows
+        self._exprs = dict(columns)
+
+    def _new(self, columns: Mapping[Any, Expr], rows: Rows | None = None) -> Self:
+        return type(self)(self._rows if rows is None else rows, columns)
+
+    def _expr(self, name: Any) -> Expr:
+        if isinstance(name, Prisoner):
+            raise PlanError("a column is named by public text, not by a private value")
+        if name not in self._exprs:
+            raise PlanError(f"there is no column {name!r}", do=f"the columns are {', '.join(map(str, self._exprs))}")
+        found: Expr = self._exprs[name]
+        return found
+
+    def _series(self, name: Any) -> PrivSeries:
+        return PrivSeries(self._rows, self._expr(name), name)
+
+    def _names(self, given: Any) -> list[Any]:
+        """One column's name, or a list of them."""
+        names = [given] if isinstance(given, (str, tuple)) or not hasattr(given, "__iter__") else list(given)
+        for name in names:
+            self._expr(name)
+        return names
+
+    @property
+    def distance(self) -> Distance:
+        return self._rows.distance
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns, which are public; assign a list to rename them all."""
+        import pandas
+
+        return pandas.Index(list(self._exprs))
+
+    @columns.setter
+    def columns(self, names: Any) -> None:
+        new = list(names)
+        if len(new) != len(self._exprs) or len(set(new)) != len(new):
+            raise PlanError(f"{len(self._exprs)} different names are needed")
+        self._exprs = dict(zip(new, self._exprs.values(), strict=True))
+
+    def keys(self) -> Any:
+        return self.columns
+
+    @property
+    def domains(self) -> dict[Any, Domain]:
+        """The values that each column may hold: public."""
+        return {name: expr.domain for name, expr in self._exprs.items()}
+
+    @property
+    def dtypes(self) -> Any:
+        import pandas
+
+        return pandas.Series({name: expr.domain.dtype for name, expr in self._exprs.items()}, dtype=object)
+
+    @property
+    def shape(self) -> tuple[Any, int]:
+        return (number(Tally(self._rows, (), None)), len(self._exprs))
+
+    @property
+    def size(self) -> Any:
+        return number(Scale(Tally(self._rows, (), None), Fraction(len(self._exprs))))
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._exprs
+
+    def _plan(self) -> str:
+        return str(self._rows)
+
+    def __str__(self) -> str:
+        return facts(Prisoner.__repr__(self), self._rows, self._exprs)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_html(Prisoner.__repr__(self), self._rows, self._exprs)

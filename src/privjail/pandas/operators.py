@@ -1,0 +1,152 @@
+"""Operators and their method spellings, for columns and tables alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from privjail.prisoner import Prisoner
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+LOGIC = ("&", "|", "^")
+
+NAMES = {
+    "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/", "truediv": "/",
+    "floordiv": "//", "mod": "%", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+FLIPPED = {
+    "radd": "+", "rsub": "-", "rmul": "*", "rdiv": "/", "rtruediv": "/", "rfloordiv": "//", "rmod": "%",
+}  # fmt: skip
+
+#: numpy functions of one column that have a rule here
+UNARY_UFUNCS = {
+    "absolute": "abs", "fabs": "abs", "exp": "exp", "log": "log", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
+    "negative": "__neg__", "invert": "__invert__", "logical_not": "__invert__", "isnan": "isna",
+}  # fmt: skip
+#: numpy functions of two operands that numpy calls for ``numpy.float64(2) * column``
+BINARY_UFUNCS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
+    "remainder": "%", "power": "**", "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=",
+    "greater": ">", "greater_equal": ">=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "logical_and": "&", "logical_or": "|", "logical_xor": "^",
+}  # fmt: skip
+_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Operators(Prisoner):
+    """Turns every operator into one call of ``_operate(symbol, other, flip)``."""
+
+    def _operate(self, op: str, other: Any, flip: bool = False) -> Any:
+        raise TypeError(f"{type(self).__name__} has no operators")
+
+    def __add__(self, other: Any) -> Any:
+        return self._operate("+", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._operate("+", other, flip=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._operate("-", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._operate("-", other, flip=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._operate("*", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._operate("*", other, flip=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._operate("/", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._operate("/", other, flip=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._operate("//", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._operate("//", other, flip=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._operate("%", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._operate("%", other, flip=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._operate("**", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._operate("**", other, flip=True)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._operate("==", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._operate("!=", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._operate("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._operate("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._operate(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._operate(">=", other)
+
+    __hash__ = Prisoner.__hash__
+
+    def __and__(self, other: Any) -> Any:
+        return self._operate("&", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._operate("|", other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._operate("^", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __neg__(self) -> Any:
+        return self._operate("-", 0, flip=True)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``numpy.log(column)``, and what numpy calls for ``numpy.float64(2) * column``."""
+        name = ufunc.__name__
+        if method == "__call__" and not kwargs and all(_plain(x) for x in inputs):
+            if len(inputs) == 1 and name in UNARY_UFUNCS and hasattr(self, UNARY_UFUNCS[name]):
+                return getattr(self, UNARY_UFUNCS[name])()
+            if len(inputs) == 2 and name in BINARY_UFUNCS:
+                op = BINARY_UFUNCS[name]
+                left, right = inputs
+                if left is self:
+                    return self._operate(op, right)
+                return self._operate(_MIRROR[op], left) if op in _MIRROR else self._operate(op, left, flip=True)
+        return self._refuse(f"numpy.{name}")
+
+
+def _plain(x: Any) -> bool:
+    """A private column or table, or one public constant: no array, whose rows would have to be matched."""
+    return isinstance(x, Operators) or not getattr(x, "ndim", 0)
+
+
+def _method(op: str, flip: bool) -> Callable[[Operators, Any], Any]:
+    def method(self: Operators, other: Any) -> Any:
+        return self._operate(op, other, flip)
+
+    method.__doc__ = f"other {op} self, row by row." if flip else f"self {op} other, row by row."
+    return method
+
+
+for _name, _op in NAMES.items():
+    setattr(Operators, _name, _method(_op, False))
+for _name, _op in FLIPPED.items():
+    setattr(Operators, _name, _method(_op, True))
