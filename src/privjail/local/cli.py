@@ -56,7 +56,7 @@ def randomise(
     answers: Input,
     survey: SurveyFile,
     out: Output = "-",
-    theta: Annotated[str | None, typer.Option(help="One parameter for all rows without a theta column.")] = None,
+    theta: Annotated[str | None, typer.Option(help="One parameter for all rows, if no theta column.")] = None,
     memory: Annotated[
         Path | None, typer.Option(help="Remember reports here; rows with the same id keep their report.")
     ] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Floats, Reports, SupportChannel, read_codes
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel, read_codes
 from privjail.local.domain import Categories
 from privjail.local.entropy import Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
@@ -93,7 +93,7 @@ class LocalHashing(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(self.prime * (self.prime - 1) * self.cells))
 
-    def patterns(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
         # a = 1, b = 0, y = 0: answer 0 is supported, answer 1 is not (cells ≥ 2). Every other report
         # has the same two probabilities; some support all answers or none, which bounds nothing more.
         yield 0, (0, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Reports, SupportChannel, TableChannel
+from privjail.local.channel import Channel, Reports, SupportChannel, TableChannel
 from privjail.local.domain import Categories
 from privjail.local.entropy import Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
@@ -60,7 +60,7 @@ class KaryResponse(SupportChannel, TableChannel):
     def law(self, output: int, value: int) -> Fraction:
         return self.truth if output == value else self.lie
 
-    def patterns(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
         # Relabelling the answers turns any output into answer 0 and any other input into answer 1.
         yield 0, (0, 1)
 

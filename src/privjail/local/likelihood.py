@@ -108,7 +108,7 @@ class Hashed(Likelihood):
         self.seen = np.bincount(reports, minlength=(p - 1) * p * g).astype(np.float64)
 
     def forward(self, frequencies: Floats) -> Floats:
-        return 1 + (self.odds - 1) * self.channel.spread(frequencies).ravel()
+        return frequencies.sum() + (self.odds - 1) * self.channel.spread(frequencies).ravel()
 
     def adjoint(self, weights: Floats) -> Floats:
         p, g = self.channel.prime, self.channel.cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Floats, Reports, SupportChannel
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel
 from privjail.local.domain import Categories
 from privjail.local.entropy import Ints, bernoulli
 from privjail.local.exact import GRID, Rational, probability, ratio_below
@@ -71,11 +71,13 @@ class Unary(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(2**self.domain.size))
 
-    def patterns(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
         # Relabelling turns any report with w ones into the first w answers; the law looks only at
         # w and at the bit of the input, so one supported and one unsupported input stand for all.
+        # If all share the rate of false ones, no^(w−1)·(1 − no)^(k−w−1) is a common factor: w = 1 will do.
         k = self.domain.size
-        for ones in range(k + 1):
+        alike = all(isinstance(other, Unary) and other.no == self.no for other in beside)
+        for ones in (1,) if alike else range(k + 1):
             yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
 
     def draw(self, values: Ints) -> Reports:
