@@ -31,7 +31,7 @@ def read_table(path: str) -> pd.DataFrame:
             return pd.read_csv(path, dtype=str, keep_default_na=False)
         if ending == ".parquet":
             return pd.read_parquet(path).astype(str)
-        return pd.read_json(path, lines=True, dtype=False, convert_dates=False).astype(str)
+        return pd.read_json(path, lines=True, dtype=False).astype(str)
     except (OSError, ValueError, ImportError) as wrong:
         # The parser's own words may quote a line of the file, so only its type is passed on.
         raise SchemaError(

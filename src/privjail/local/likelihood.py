@@ -108,7 +108,8 @@ class Hashed(Likelihood):
         self.seen = np.bincount(reports, minlength=(p - 1) * p * g).astype(np.float64)
 
     def forward(self, frequencies: Floats) -> Floats:
-        return frequencies.sum() + (self.odds - 1) * self.channel.spread(frequencies).ravel()
+        supported = self.channel.spread(frequencies).ravel()
+        return np.asarray(frequencies.sum() + (self.odds - 1) * supported, dtype=np.float64)
 
     def adjoint(self, weights: Floats) -> Floats:
         p, g = self.channel.prime, self.channel.cells
