@@ -22,7 +22,8 @@ run = CliRunner().invoke
 def folder(tmp_path):
     (tmp_path / "survey.json").write_text(SURVEY.to_json())
     (tmp_path / "public.json").write_text(Survey("smoke?", SURVEY.menu, SURVEY.mix, hidden=False).to_json())
-    columns = {"id": range(2000), "value": ["yes", "no", "no", "no"] * 500, "theta": ["s"] * 1000 + ["w"] * 1000}
+    thetas = ["s"] * 1000 + ["w"] * 1000
+    columns = {"id": range(2000), "value": ["yes", "no", "no", "no"] * 500, "theta": thetas}
     pd.DataFrame(columns).to_csv(tmp_path / "answers.csv", index=False)
     return tmp_path
 
@@ -105,7 +106,8 @@ def test_a_plan_is_a_survey_that_the_other_commands_read(folder):
 
 def test_where_hiding_does_not_pay_the_plan_says_publish():
     shares = ["--mix", "s=4/5", "--mix", "w=1/5"]
-    words = ["plan", "--answer", "yes", "--answer", "no", *shares, "--epsilon", "s=0.4", "--epsilon", "w=1.09"]
+    strong = ["--epsilon", "s=0.4", "--epsilon", "w=1.09"]
+    words = ["plan", "--answer", "yes", "--answer", "no", *shares, *strong]
     assert "Publish the parameters" in run(app, words).output
 
 

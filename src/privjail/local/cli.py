@@ -108,7 +108,7 @@ def _remembered(
 def estimate(
     reports: Input,
     survey: SurveyFile,
-    method: Annotated[str, typer.Option(help="ml, unbiased, or mean (for numbers).")] = "ml",
+    method: Annotated[str, typer.Option(help="ml, unbiased, shrunk (many answers) or mean.")] = "ml",
     level: Annotated[float, typer.Option(help="How often intervals shall hold the truth.")] = 0.95,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Also write the result here.")] = None,
 ) -> None:

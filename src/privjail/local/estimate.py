@@ -67,7 +67,7 @@ def likely(
     tables = [part for part in parts if isinstance(part, Dense)]
     errors = linear.errors
     if len(tables) == len(parts) and _size(filled) <= 1024:
-        errors = _information_errors(tables, fit.frequencies)
+        errors = _information_errors(tables, fit.frequencies, linear.errors)
     return _estimate(filled, fit.frequencies, errors, level, "maximum likelihood", linear.influence)
 
 
@@ -110,7 +110,7 @@ def _decode_table(group: Group) -> _Decoded:
     return _Decoded(group, centre, variances, design, float(np.ptp(inverse, axis=1).max()))
 
 
-def _information_errors(parts: Sequence[Dense], frequencies: Floats) -> Floats:
+def _information_errors(parts: Sequence[Dense], frequencies: Floats, otherwise: Floats) -> Floats:
     """Square roots of the inverse information along the simplex (frequencies add up to 1).
 
     At the edge (a frequency of 0) the unconstrained information is kept: the estimate is then nearer
@@ -119,8 +119,10 @@ def _information_errors(parts: Sequence[Dense], frequencies: Floats) -> Floats:
     information = sum((part.information(frequencies) for part in parts), np.zeros(()))
     k = len(frequencies)
     basis = np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1]
-    spread = basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
-    return np.sqrt(np.diag(spread))
+    inner = basis.T @ information @ basis
+    if not np.linalg.cond(inner) < 1e12:
+        return otherwise  # fewer kinds of reports than answers: the reports alone do not bound the errors
+    return np.sqrt(np.diag(basis @ np.linalg.inv(inner) @ basis.T))
 
 
 def _estimate(

@@ -24,10 +24,11 @@ from privjail.local.likelihood import Group
 from privjail.local.mean import Mean, mean
 from privjail.local.pbp import Strength, check_shape, shares, strengths
 from privjail.local.piecewise import Piecewise
+from privjail.local.shrink import shrunk
 from privjail.local.table import Table
 from privjail.local.unary import Unary
 
-METHODS = ("ml", "unbiased", "mean")
+METHODS = ("ml", "unbiased", "shrunk", "mean")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class Survey:
             result = unbiased(groups, level)
         elif method == "ml":
             result = likely(groups, level, progress=progress)
+        elif method == "shrunk":
+            result = shrunk(groups, level)
         elif method == "mean":
             result = mean(groups, level)
         else:

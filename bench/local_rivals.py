@@ -1,0 +1,51 @@
+"""Runs one other library on rounds of values from standard input. Started by local_vs_libraries.py in an
+environment that has that library and not ours; prints its estimates as one line of JSON a round."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+
+
+def pure_ldp(values, protocol, k, epsilon):
+    from pure_ldp.frequency_oracles import DEClient, DEServer, LHClient, LHServer, UEClient, UEServer
+
+    client, server = {
+        "kary": (lambda: DEClient(epsilon, k), lambda: DEServer(epsilon, k)),
+        "unary": (lambda: UEClient(epsilon, k, use_oue=True), lambda: UEServer(epsilon, k, use_oue=True)),
+        "hashing": (lambda: LHClient(epsilon, k, use_olh=True), lambda: LHServer(epsilon, k, use_olh=True)),
+    }[protocol]
+    sender, receiver = client(), server()
+    for value in values:
+        receiver.aggregate(sender.privatise(value + 1))  # its items are named 1 … k
+    counts = receiver.estimate_all(range(1, k + 1), suppress_warnings=True)
+    return {"unbiased": np.asarray(counts, dtype=float) / len(values)}
+
+
+def multi_freq_ldpy(values, protocol, k, epsilon):
+    from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, UE
+
+    if protocol == "kary":
+        reports = [GRR.GRR_Client(v, k, epsilon) for v in values]
+        return {
+            "MI": GRR.GRR_Aggregator_MI(reports, k, epsilon),
+            "IBU": GRR.GRR_Aggregator_IBU(reports, k, epsilon),
+        }
+    if protocol == "unary":
+        reports = [UE.UE_Client(v, k, epsilon) for v in values]
+        return {"MI": UE.UE_Aggregator_MI(reports, epsilon), "IBU": UE.UE_Aggregator_IBU(reports, k, epsilon)}
+    reports = [LH.LH_Client(v, k, epsilon) for v in values]
+    return {"MI": LH.LH_Aggregator_MI(reports, k, epsilon), "IBU": LH.LH_Aggregator_IBU(reports, k, epsilon)}
+
+
+def main():
+    task = json.loads(sys.argv[2])
+    run = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy}[sys.argv[1]]
+    for values in json.load(sys.stdin):
+        found = run(values, task["protocol"], task["k"], task["epsilon"])
+        print(json.dumps({name: np.asarray(guess, dtype=float).tolist() for name, guess in found.items()}))
+
+
+main()
