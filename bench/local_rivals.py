@@ -29,15 +29,19 @@ def multi_freq_ldpy(values, protocol, k, epsilon):
 
     if protocol == "kary":
         reports = [GRR.GRR_Client(v, k, epsilon) for v in values]
-        return {
-            "MI": GRR.GRR_Aggregator_MI(reports, k, epsilon),
-            "IBU": GRR.GRR_Aggregator_IBU(reports, k, epsilon),
-        }
-    if protocol == "unary":
+        found = {"MI": lambda: GRR.GRR_Aggregator_MI(reports, k, epsilon),
+                 "IBU": lambda: GRR.GRR_Aggregator_IBU(reports, k, epsilon)}
+    elif protocol == "unary":
         reports = [UE.UE_Client(v, k, epsilon) for v in values]
-        return {"MI": UE.UE_Aggregator_MI(reports, epsilon), "IBU": UE.UE_Aggregator_IBU(reports, k, epsilon)}
-    reports = [LH.LH_Client(v, k, epsilon) for v in values]
-    return {"MI": LH.LH_Aggregator_MI(reports, k, epsilon), "IBU": LH.LH_Aggregator_IBU(reports, k, epsilon)}
+        found = {"MI": lambda: UE.UE_Aggregator_MI(reports, epsilon),
+                 "IBU": lambda: UE.UE_Aggregator_IBU(reports, k, epsilon)}
+    else:
+        reports = [LH.LH_Client(v, k, epsilon) for v in values]
+        found = {"MI": lambda: LH.LH_Aggregator_MI(reports, k, epsilon),
+                 "IBU": lambda: LH.LH_Aggregator_IBU(reports, k, epsilon)}
+    if k > 100:
+        del found["IBU"]  # 10,000 products with a 1,000 × 1,000 matrix for each round
+    return {name: run() for name, run in found.items()}
 
 
 def main():

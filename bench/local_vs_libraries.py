@@ -1,6 +1,6 @@
 """Error and speed of privjail.local beside pure-ldp and multi-freq-ldpy, at equal ε, in one run.
 
-    python bench/local_vs_libraries.py [--rounds 10] [--people 10000] [--out FILE.md]
+    python bench/local_vs_libraries.py [--rounds 4] [--people 5000] [--out FILE.md]
 
 The other libraries are installed into an environment of their own; a library that does not install is
 named and left out. Every library sees the same people. Errors are mean squared errors of one frequency,
@@ -141,8 +141,8 @@ def speed() -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--people", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--people", type=int, default=5000)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--skip-speed", action="store_true")
     parser.add_argument("--out", type=Path)

@@ -114,6 +114,19 @@ def test_weights_ignore_the_reports_so_public_groups_stay_unbiased():
     assert ((centres - TRUTH) ** 2).mean() == pytest.approx(promised, rel=0.15)
 
 
+def test_public_groups_are_combined_linearly_so_no_report_chooses_the_weights():
+    """Exchanging one group's reports between two surveys leaves the sum of the estimates as it was."""
+    first, second = (KaryResponse(FOUR, F(2, 5)), KaryResponse(FOUR, F(4, 5)))
+    rng = np.random.default_rng(1)
+    a, b = (first.draw(rng.choice(4, size=200, p=p)) for p in (TRUTH, TRUTH[::-1]))
+    c, d = (second.draw(rng.choice(4, size=300, p=p)) for p in (TRUTH, TRUTH[::-1]))
+
+    def found(x, y):
+        return unbiased([Group((first,), (F(1),), x), Group((second,), (F(1),), y)]).frequencies
+
+    assert found(a, c) + found(b, d) == pytest.approx(found(a, d) + found(b, c))
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("name", NUMERIC)
 def test_means_are_unbiased_and_covered(name, hidden):

@@ -1,6 +1,6 @@
 """Maximum likelihood by expectation–maximisation, with a proof of how close it came.
 
-Claim: the returned frequencies have a log likelihood within ``slack`` of the largest there is.
+Claim: the returned frequencies have a log likelihood within ``slack`` per answer of the largest.
 Why: the log likelihood ℓ is concave in π and its gradient g satisfies Σ π_d g_d = n. For every π′,
 ℓ(π′) − ℓ(π) ≤ Σ π′_d g_d − n ≤ max_d g_d − n. The loop ends only when that bound is small.
 """
@@ -16,7 +16,7 @@ from privjail.errors import PlanError
 from privjail.local.channel import Floats
 from privjail.local.likelihood import Likelihood
 
-SLACK = 0.01  # in units of log likelihood; sampling error moves it by about ½ for each answer
+SLACK = 0.002  # log likelihood for each answer; sampling error alone moves it by about ½ for each
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,23 @@ def maximise(
     *,
     slack: float = SLACK,
     limit: int = 3000,
+    start: Floats | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Fit:
     """The most likely frequencies of ``size`` answers, from all parts together."""
-    now = np.full(size, 1 / size)
+    now = np.full(size, 1 / size) if start is None else start
     _, slope = _score(parts, now)
     total = float(sum(part.seen.sum() for part in parts))
     for step in range(limit):
         gap = float(slope.max() - total)
         if progress is not None:
             progress(gap)
-        if gap <= slack:
+        if gap <= slack * size:
             return Fit(now, gap, step)
         now = _revive(parts, now, int(slope.argmax()))
         now, slope = _leap(parts, now, *_score(parts, now), total)
     raise PlanError(
-        f"maximum likelihood did not come within {slack} of the optimum in {limit} steps (gap {gap:.3g})",
+        f"maximum likelihood is still {gap:.3g} from the optimum after {limit} steps",
         do='use method="unbiased", or allow a larger slack',
     )
 

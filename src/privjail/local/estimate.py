@@ -15,8 +15,9 @@ import numpy as np
 from privjail.errors import PlanError, RefusedError
 from privjail.local.channel import Floats, SupportChannel, TableChannel
 from privjail.local.em import SLACK, maximise
-from privjail.local.likelihood import Dense, Group, likelihood
+from privjail.local.likelihood import Group, Likelihood, likelihood
 from privjail.local.pbp import Strength
+from privjail.local.simplex import project
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,12 @@ def likely(
     filled = _filled(groups)
     parts = [likelihood(group) for group in filled]
     linear = unbiased(filled, level)  # refuses what cannot be told apart, and bounds the errors
-    fit = maximise(parts, _size(filled), slack=slack, progress=progress)
-    tables = [part for part in parts if isinstance(part, Dense)]
+    # A start nearby, strictly inside: EM multiplies, so it never leaves a 0.
+    near = 0.9 * project(linear.frequencies) + 0.1 / _size(filled)
+    fit = maximise(parts, _size(filled), slack=slack, start=near, progress=progress)
     errors = linear.errors
-    if len(tables) == len(parts) and _size(filled) <= 1024:
-        errors = _information_errors(tables, fit.frequencies, linear.errors)
+    if _size(filled) <= 1024:
+        errors = _information_errors(parts, fit.frequencies, linear.errors)
     return _estimate(filled, fit.frequencies, errors, level, "maximum likelihood", linear.influence)
 
 
@@ -110,17 +112,21 @@ def _decode_table(group: Group) -> _Decoded:
     return _Decoded(group, centre, variances, design, float(np.ptp(inverse, axis=1).max()))
 
 
-def _information_errors(parts: Sequence[Dense], frequencies: Floats, otherwise: Floats) -> Floats:
+def _information_errors(parts: Sequence[Likelihood], frequencies: Floats, otherwise: Floats) -> Floats:
     """Square roots of the inverse information along the simplex (frequencies add up to 1).
 
     At the edge (a frequency of 0) the unconstrained information is kept: the estimate is then nearer
     to the truth than its unconstrained twin, so the interval holds it at least as often.
     """
-    information = sum((part.information(frequencies) for part in parts), np.zeros(()))
+    found = [part.information(frequencies) for part in parts]
+    if any(f is None for f in found):
+        return otherwise
+    information = sum((f for f in found if f is not None), np.zeros(()))
     k = len(frequencies)
     basis = np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1]
     inner = basis.T @ information @ basis
-    if not np.linalg.cond(inner) < 1e12:
+    scale = np.linalg.eigvalsh(inner)
+    if not scale[0] > 1e-12 * scale[-1]:
         return otherwise  # fewer kinds of reports than answers: the reports alone do not bound the errors
     return np.sqrt(np.diag(basis @ np.linalg.inv(inner) @ basis.T))
 

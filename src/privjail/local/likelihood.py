@@ -20,6 +20,7 @@ from privjail.errors import PlanError, RefusedError
 from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
 from privjail.local.entropy import Ints
 from privjail.local.hashing import LocalHashing
+from privjail.local.kary import KaryResponse
 from privjail.local.unary import Unary, odds_by_weight
 
 C = TypeVar("C", bound=Channel)
@@ -95,6 +96,25 @@ class Dense(Likelihood):
         return np.asarray((self.law * weights[:, None]).T @ self.law, dtype=np.float64)
 
 
+class TwoLevels(Likelihood):
+    """k-ary response: the matrix low + (high − low)·identity, without writing it down."""
+
+    def __init__(self, high: float, low: float, seen: Ints) -> None:
+        self.gap, self.low, self.seen = high - low, low, seen.astype(np.float64)
+
+    def forward(self, frequencies: Floats) -> Floats:
+        return np.asarray(self.low * frequencies.sum() + self.gap * frequencies, dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        return self.forward(weights)  # the matrix is symmetric
+
+    def information(self, frequencies: Floats) -> Floats:
+        weights = self.seen / self.forward(frequencies) ** 2
+        shared = self.low * self.gap * weights + self.low**2 * weights.sum() / 2
+        full = np.diag(self.gap**2 * weights) + shared[:, None] + shared[None, :]
+        return np.asarray(full, dtype=np.float64)
+
+
 class Hashed(Likelihood):
     """All salts of local hashing at once, by Fourier transform: the cost does not grow with n."""
 
@@ -120,6 +140,9 @@ class Hashed(Likelihood):
 def likelihood(group: Group) -> Likelihood:
     """The cheapest exact form of this group's likelihood."""
     first = group.channel
+    if isinstance(first, KaryResponse):
+        high, low = group.rates()
+        return TwoLevels(float(high), float(low), group.counts())
     if isinstance(first, TableChannel):
         return Dense(group.table(), group.counts())
     if isinstance(first, Unary):
@@ -133,7 +156,7 @@ def likelihood(group: Group) -> Likelihood:
 
 def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
-    distinct, seen = np.unique(group.reports, axis=0, return_counts=True)
+    distinct, seen = _distinct(group.reports)
     if distinct.shape[0] * channels[0].domain.size > _ENTRIES:
         raise RefusedError(
             f"maximum likelihood over {distinct.shape[0]} different reports would not fit in memory",
@@ -141,8 +164,27 @@ def _unary(group: Group) -> Likelihood:
         )
     bits = channels[0].bits(distinct)
     odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]
-    law = 1 + (odds[:, None] - 1) * bits
+    certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
+    law = np.where(certain[:, None], bits, 1 + (np.where(certain, 1, odds)[:, None] - 1) * bits)
     return Dense(law, seen.astype(np.int64))
+
+
+def _distinct(packed: Reports) -> tuple[Reports, Ints]:
+    """The different rows and how often each occurs; short rows are counted as numbers, which is faster."""
+    width = packed.shape[1]
+    if width > 8:
+        rows, seen = np.unique(packed, axis=0, return_counts=True)
+        return rows, seen.astype(np.int64)
+    wide = np.zeros((len(packed), 8), dtype=np.uint8)
+    wide[:, :width] = packed
+    numbers = wide.view("<u8").ravel()
+    if width <= 2:
+        tally = np.bincount(numbers.astype(np.int64), minlength=1)
+        codes, seen = np.flatnonzero(tally).astype("<u8"), tally[tally > 0]
+    else:
+        codes, seen = np.unique(numbers, return_counts=True)
+    rows = np.ascontiguousarray(codes).view(np.uint8).reshape(-1, 8)[:, :width]
+    return rows, seen.astype(np.int64)
 
 
 def _pairs(group: Group, kind: type[C]) -> Sequence[tuple[C, Fraction]]:

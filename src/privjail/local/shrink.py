@@ -17,6 +17,7 @@ import numpy as np
 from privjail.local.channel import Floats
 from privjail.local.estimate import Estimate, unbiased
 from privjail.local.likelihood import Group
+from privjail.local.simplex import project
 
 
 def shrunk(groups: Sequence[Group], level: float = 0.95) -> Estimate:
@@ -46,11 +47,3 @@ def least_risk(raw: Floats, noise: float) -> Floats:
             if risk < least:
                 best, least = tried, risk
     return best
-
-
-def project(point: Floats) -> Floats:
-    """The nearest point of the simplex: subtract one number from all, cut off at 0."""
-    falling = np.sort(point)[::-1]
-    excess = (np.cumsum(falling) - 1) / np.arange(1, len(point) + 1)
-    last = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(point - excess[last], 0), dtype=np.float64)
