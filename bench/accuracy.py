@@ -92,8 +92,9 @@ def measure(side: Any, eps: float, runs: int, tick: Any = lambda: None) -> Point
 
 def without_privacy(module: Any, train: str, test: str, schema_file: str) -> float:
     """scikit-learn's tree of the same depth on one-hot columns."""
-    import pandas
     from sklearn.tree import DecisionTreeClassifier
+
+    import pandas
 
     schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
     parts = [module.load(path, schema) for path in (train, test)]

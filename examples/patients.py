@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+
 import pandas as pd
 
 SCHEMA = {

@@ -18,9 +18,9 @@ import privjail as pj
 from privjail import session
 from privjail.budget.ledger import Ledger
 from privjail.budget.notions import ZCDP, ApproxDP, Loss, Notion, PureDP, RenyiDP
+from privjail.errors import InternalError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.pandas import read_csv
-from privjail.errors import InternalError
 from privjail.release import Ask
 
 from ..budget.people import SCHEMA, People, rows
@@ -244,6 +244,15 @@ def test_a_file_that_changes_keeps_its_account_v37(tmp_path: Path) -> None:
     big.shape[0].reveal(eps=0.1)  # the same table, computed anew
     with pytest.raises(pj.BudgetExceeded):
         old.shape[0].reveal(eps=0.1)
+
+
+def test_a_new_file_does_not_get_the_account_of_a_deleted_one(tmp_path: Path) -> None:
+    """File systems give the numbers of deleted files to new ones; an account is not inherited that way."""
+    for i in range(20):
+        path = _csv(tmp_path / f"people{i}.csv")
+        read_csv(path, SCHEMA, budget=1 + i).shape[0].reveal(eps=1)
+        assert pj.consumed_privacy_budget()[str(path)] == 1
+        path.unlink()
 
 
 # -- V-42: an adversary who chooses each ε after seeing the answers so far

@@ -7,7 +7,6 @@ from itertools import count
 from typing import Any
 
 import pandas as pd
-
 import privjail as pj
 from privjail import session
 from privjail.pandas import from_frame

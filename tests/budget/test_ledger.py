@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from fractions import Fraction
 
 import pytest
@@ -113,6 +114,13 @@ def test_either_part_of_an_approximate_budget_can_refuse() -> None:
         ledger.charge([(cells[0], (Fraction(1), Fraction(1, 100)))])
 
 
+def test_a_limit_on_nothing_is_refused() -> None:
+    ledger = _open(random_tree(random.Random(1)), PureDP())
+    with pytest.raises(BudgetError), ledger.limited(Fraction(1), "dta"):
+        pass
+    assert not ledger._limits
+
+
 def test_a_budget_is_set_once() -> None:
     cells = random_tree(random.Random(1))
     ledger = _open(cells, PureDP(1))
@@ -141,10 +149,18 @@ def test_blocks_of_code_are_limited_inside_each_other() -> None:
     assert _totals(ledger) == (Fraction(31, 2),)
 
 
+class Hesitating(PureDP):
+    """Lets other threads run between the writing of a charge and its check."""
+
+    def exceeds(self, total: Cost) -> bool:
+        time.sleep(1e-5)
+        return super().exceeds(total)
+
+
 def test_a_hundred_threads_spend_exactly_what_there_is_v36() -> None:
     """V-36: each tries 20 times 1/100 of a budget of 1; exactly 100 of 2000 tries may succeed."""
     cells = random_tree(random.Random(1))
-    ledger = _open(cells, PureDP(1))
+    ledger = _open(cells, Hesitating(1))
     won, lost = [], []
     start = threading.Barrier(100)
 

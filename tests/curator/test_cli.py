@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 def call(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "120", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=env)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=env)
 
 
 def privjail(folder: Path, *args: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -174,7 +174,7 @@ def test_version_and_help(folder: Path) -> None:
 @pytest.mark.parametrize("package", ["typer", "rich", "polars"])
 def test_a_thin_install_says_what_to_install(folder: Path, package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None\nfrom privjail.curator.__main__ import main; main()"
-    done = privjail(folder, "version", code=code)
+    done = privjail(folder, "schema", "draft", "ward.csv", code=code)
 
     assert done.returncode == 1
     assert "pip install 'privjail[jail]'" in done.stderr

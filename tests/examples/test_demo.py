@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,15 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     scratch = tmp_path_factory.mktemp("demo")
-    start = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     env.pop("COLUMNS", None)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True, timeout=120, env=env
+        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True, timeout=600, env=env
     )
 
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - start < 60
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Processor time: what it takes on an idle machine, also when this one is busy.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert list(scratch.iterdir()) == [], "the demo left files behind"
     return done.stdout
 

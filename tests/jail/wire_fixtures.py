@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
+import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +64,37 @@ def as_csv(frame: pandas.DataFrame) -> str:
     return frame.to_csv(index=False)
 
 
-def make_jail(
-    folder: Path, tables: dict[str, tuple[pandas.DataFrame, dict[str, Any], tuple[str | None, int | None]]],
-    budget: Any = 10**6, users: tuple[str, ...] = ("ann",), notion: str = "pure",
-) -> dict[str, dict[str, Any]]:  # fmt: skip
+@dataclass(frozen=True)
+class Held:
+    """A data set of a test's jail."""
+
+    frame: pandas.DataFrame
+    schema: dict[str, Any] = field(default_factory=lambda: SCHEMA)
+    unit: tuple[str | None, int | None] = (None, 1)
+    notion: str = "pure"
+    budget: tuple[Any, ...] = (10**6,)
+
+
+def make_jail(folder: Path, tables: dict[str, Held], users: tuple[str, ...] = ("ann",)) -> dict[str, dict[str, Any]]:
     """A jail's folder with these data sets; returns the connection file of each user."""
     jail = JailFolder.init(folder, ["localhost", "127.0.0.1"], "127.0.0.1:0", None)
     files = {user: jail.add_user(user, "analyst", 90, mutual=True) for user in users}
-    for name, (frame, schema, unit) in tables.items():
+    for name, held in tables.items():
         path = folder / f"{name}.csv"
-        path.write_text(as_csv(frame), encoding="utf-8")
-        amounts = [budget] if notion in ("pure", "zcdp") else list(budget)
-        jail.add_dataset(name, str(path), schema, amounts, notion, unit)
+        path.write_text(as_csv(held.frame), encoding="utf-8")
+        jail.add_dataset(name, str(path), held.schema, list(held.budget), held.notion, held.unit)
         for user in users:
-            jail.grant(user, name, amounts, group=False, reason=None)
+            jail.grant(user, name, list(held.budget), group=False, reason=None)
     jail.ledger.close()
     return files
+
+
+@contextlib.contextmanager
+def quick_folder() -> Iterator[Path]:
+    """A folder in memory where there is one: the disk is not what these tests are about."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 @contextlib.contextmanager

@@ -24,7 +24,9 @@ for found in pkgutil.iter_modules(privjail.ops.__path__):
 
 # These are no operations: a constant, and the names of parts of the data.
 PARTS_OF_PLANS = {"literal", "cell", "partition"}
-OPS = sorted(kind for kind, cls in registry.items() if kind not in PARTS_OF_PLANS and cls.__module__.startswith("privjail."))
+OPS = sorted(
+    kind for kind, cls in registry.items() if kind not in PARTS_OF_PLANS and cls.__module__.startswith("privjail.")
+)
 
 
 def home(kind: str) -> str:

@@ -264,9 +264,10 @@ def check_forms(parts: list[Rows], pairs: Pairs, weights: Iterable[tuple[int, ..
 
 
 def all_weights(n: int, seed: int = 0) -> Iterator[tuple[int, ...]]:
-    """Each part alone, all parts, and some mixtures."""
+    """Each part alone, each two of them, all parts, and some mixtures."""
     for i in range(n):
-        yield tuple(int(i == j) for j in range(n))
+        for k in range(i, n):
+            yield tuple(int(j in (i, k)) for j in range(n))
     yield (1,) * n
     state = seed + 1
     for _ in range(8):

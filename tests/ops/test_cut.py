@@ -24,7 +24,7 @@ def cut(expr, points, labels=None, right=1, lowest=0):
 
 
 @covers("property", "cut")
-@given(columns("number"), edges, flags, flags, examples=250)
+@given(columns("number"), edges, flags, flags, examples=120)
 def test_values_fall_into_their_interval_or_are_null(drawn, points, right, lowest):
     """V-16, V-17: also at an edge, and where a whole number has no exact float."""
     world, pair = drawn
@@ -52,6 +52,8 @@ def inside(x, interval):
 def test_every_interval_occurs_and_only_where_it_can_a_null():
     expr = cut(SIGNED.column("x"), (-8, 0, 5))
     assert check_row_wise(expr, growing(SIGNED.rows)) == {None, Interval(-8, 0, "right"), Interval(0, 5, "right")}
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 0, 5)),), ((-7,), (0,)))[0] == (None,)
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 5), None, 0),), ((-7,), (5,)))[1] == (None,)
     whole = World((("x", IntDomain(False, -7, 5)),), ())
     assert not cut(whole.column("x"), (-8, 0, 5)).domain.nullable
     assert cut(whole.column("x"), (-7, 0, 5)).domain.nullable

@@ -100,7 +100,7 @@ def test_nested_filters_after_a_head_share_two_edits(pair, data):
 
 
 @covers("property", "filter")
-@given(TWO_EACH.neighbours(), st.integers(1, 2))
+@given(TWO_EACH.neighbours(), st.integers(1, 2), examples=20)
 def test_filters_of_a_users_rows_share_the_rows_of_the_user(pair, k):
     source = TWO_EACH.source
     mine = GroupHead(source, TWO_EACH.column("u"), k)

@@ -17,14 +17,14 @@ NAMES = ("abs", "round", "floor", "ceil", "sqrt", "exp", "log")
 
 
 @covers("property", "function")
-@given(columns("number"), st.sampled_from(NAMES), st.integers(0, 15), examples=250)
+@given(columns("number"), st.sampled_from(NAMES), st.integers(0, 15), examples=120)
 def test_values_stay_in_the_claimed_range(drawn, f, digits):
     """V-7, V-16: |-2**63|, √-1, log 0 and e**1000 are null where the domain says so."""
     world, pair = drawn
     check_row_wise(Function(f, world.column("x"), digits), [pair])
 
 
-@given(st.sampled_from(NAMES[1:3]), st.floats(-1e17, 1e17), st.floats(-1e17, 1e17), st.integers(0, 15), examples=200)
+@given(st.sampled_from(NAMES[1:3]), st.floats(-1e17, 1e17), st.floats(-1e17, 1e17), st.integers(0, 15), examples=100)
 def test_rounding_stays_in_the_claimed_range(f, x, y, digits):
     """V-8: rounding to decimals is itself rounded, by more than half a decimal where numbers are large."""
     world = World((("x", FloatDomain(False, min(x, y), max(x, y))),), ())

@@ -24,7 +24,7 @@ def some(kind):
 
 
 @covers("property", "isin", "isnull")
-@given(st.sampled_from(sorted(POOLS)).flatmap(some), examples=150)
+@given(st.sampled_from(sorted(POOLS)).flatmap(some), examples=80)
 def test_membership_is_exact_and_never_null(drawn):
     """V-8, V-16."""
     (world, pair), wanted = drawn

@@ -50,7 +50,7 @@ def each_kind(rows, c, n):
 
 
 @covers("property", *KINDS)
-@given(SQUARE.neighbours(5), factors, st.integers(0, 15), st.sampled_from((None, 1, 3)), examples=60)
+@given(SQUARE.neighbours(5), factors, st.integers(0, 15), st.sampled_from((None, 1, 3)), examples=30)
 def test_results_move_no_further_than_claimed(pair, c, n, head):
     """In each element and in all norms at once, also after a head, where a unit moves two groups."""
     rows = SQUARE.source if head is None else Slice(SQUARE.source, None, head)
@@ -64,7 +64,11 @@ def test_results_of_users_rows_move_no_further_than_claimed(pair, c):
     x = TWO_EACH.column("x")
     counts, sums = Tally(TWO_EACH.source, (x,), None), Tally(TWO_EACH.source, (x,), x)
     elements = [Element(counts, i) for i in (0, 1)]
-    for value in (Add(Scale(counts, c), sums), Stack((*elements, Total(sums)), (0, 1, 2)), Beside((counts, sums), "cs")):
+    for value in (
+        Add(Scale(counts, c), sums),
+        Stack((*elements, Total(sums)), (0, 1, 2)),
+        Beside((counts, sums), "cs"),
+    ):
         check_value(value, [pair], TWO_EACH.source)
 
 
@@ -132,7 +136,8 @@ def test_numbers_in_the_small_world():
     a, b = Element(counts, 0), Element(counts, 1)
     for value in (
         Add(a, b), Scale(counts, Fraction(-2)), Offset(a, Fraction(1, 2)), Absolute(Add(a, Scale(b, Fraction(-1)))),
-        a, Stack((a, b), "ab"), Beside((counts, counts), "ab"), Total(counts), Extreme("max", counts), Known(Fraction(1)),
+        a, Stack((a, b), "ab"), Beside((counts, counts), "ab"), Total(counts), Extreme("max", counts),
+        Known(Fraction(1)),
     ):  # fmt: skip
         check_value(value, LETTERS.pairs(), LETTERS.source)
 
@@ -140,7 +145,12 @@ def test_numbers_in_the_small_world():
 def test_private_vectors_of_ranks_scale_and_add():
     y = SQUARE.column("y")
     ranks = Ranks(SQUARE.source, y, (Lit.of(0), Lit.of(1)), Fraction(1, 2), Fraction(1, 2), Fraction(0))
-    for value in (Add(ranks, Scale(ranks, Fraction(3))), Offset(ranks, Fraction(1)), Total(ranks), Extreme("max", ranks)):
+    for value in (
+        Add(ranks, Scale(ranks, Fraction(3))),
+        Offset(ranks, Fraction(1)),
+        Total(ranks),
+        Extreme("max", ranks),
+    ):
         check_value(value, SQUARE.pairs(2), SQUARE.source)
 
 

@@ -37,7 +37,7 @@ def dictionaries(draw):
 
 
 @covers("property", "recode")
-@given(dictionaries(), examples=250)
+@given(dictionaries(), examples=120)
 def test_values_stay_in_the_claimed_domain(drawn):
     """V-7, V-10, V-16, V-17: positions of categories are those of the public lists."""
     (world, pair), pairs, keep = drawn

@@ -25,7 +25,7 @@ CHOICE = World(
 
 
 @covers("property", "where", "nullwhere", "fillnull")
-@given(mixed.flatmap(lambda k: columns(*k, "bool")), examples=150)
+@given(mixed.flatmap(lambda k: columns(*k, "bool")), examples=80)
 def test_values_stay_in_the_joined_domain(drawn):
     """V-10, V-16, V-18: a column that takes values of another one has the domain of both."""
     world, pair = drawn

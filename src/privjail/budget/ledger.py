@@ -112,7 +112,15 @@ class Ledger:
 
     @contextmanager
     def limited(self, most: Fraction, name: str | None) -> Iterator[None]:
+        """Refuse what would add more than this to a data set's total (in its own notion) until the block ends.
+
+        What other threads spend meanwhile counts too, and is limited too.
+        """
         with self._lock:
+            if name is not None and all(name != a.name for a in self._accounts.values()):
+                raise BudgetError(
+                    f"no data set is open under the name {name!r}", do="a limit on it would limit nothing"
+                )
             limit = SubLimit(most, name, {root: a.total() for root, a in self._accounts.items()})
             self._limits.append(limit)
         try:

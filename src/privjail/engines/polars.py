@@ -78,8 +78,8 @@ class PolarsEngine:
                 return node.compute(*self._sides(node))
         return node.compute(*inputs)
 
-    def _sides(self, node: Ranks) -> tuple[list[int], list[int]]:
-        """How many values lie below each candidate, and how many above it."""
+    def _sides(self, node: Ranks) -> tuple[list[int], list[int], int]:
+        """How many values lie below each candidate, how many above it, and how many there are."""
         column, index = self._column(node.a, self._size(node.rows.base)), self._index(node.rows)
         held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
         domain = node.a.domain
@@ -91,7 +91,7 @@ class PolarsEngine:
             among = iter(found if op == "<" else len(held) - found)
             return np.array([len(held) * b if isinstance(b, bool) else next(among) for b in bounds], np.int64)
 
-        return count("<", "left").tolist(), count(">", "right").tolist()
+        return count("<", "left").tolist(), count(">", "right").tolist(), len(held)
 
     # -- rows: positions in the base, None for all of them
 

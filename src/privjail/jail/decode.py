@@ -147,7 +147,7 @@ def _field(message: pb.Field, known: Known, depth: int = 0) -> Any:
 def _label(message: pb.Field, depth: int = 0) -> Any:
     """A public label, or a list of them as a tuple."""
     match message.WhichOneof("value"):
-        case "literal":
+        case "literal" if message.literal.WhichOneof("value") != "time":
             return literal(message.literal).value
         case "interval":
             given = message.interval

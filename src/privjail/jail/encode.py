@@ -70,9 +70,12 @@ def label(value: Any) -> pb.Field:
     if type(value).__name__ == "Interval":
         return pb.Field(interval=pb.Interval(left=value.left, right=value.right, closed=value.closed))
     try:
-        return pb.Field(literal=literal(Lit.of(value)))
+        lit = Lit.of(value)
     except TypeError:
-        raise PlanError(f"a label must be a constant, not {type(value).__name__}") from None
+        lit = None
+    if lit is None or lit.type_ == "time":
+        raise PlanError(f"a label must be text, a number or true/false, not {type(value).__name__}")
+    return pb.Field(literal=literal(lit))
 
 
 def node(each: Node, number: int, ids: Any) -> pb.Node:

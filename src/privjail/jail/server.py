@@ -26,6 +26,7 @@ from privjail.jail.service import Failed, Service, on_clock
 from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store
 from privjail.jail.tokens import token_hash
+from privjail.mechanisms.noise import Noise
 
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
@@ -176,6 +177,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
     if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
+    Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
     server = grpc.server(

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.plan.distance import Distance
+from privjail.plan.distance import Distance, show
 from privjail.plan.node import node
 from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
 
@@ -65,7 +65,7 @@ class Scale(Value):
         return [x * sign for x in inputs[0]] if isinstance(inputs[0], list) else inputs[0] * sign
 
     def text(self) -> str:
-        return f"({self.a} * {float(self.c):g})"
+        return f"({self.a} * {show(self.c)})"
 
 
 @node
@@ -92,7 +92,7 @@ class Offset(Value):
         return [x + step for x in moved] if isinstance(moved, list) else moved + step
 
     def text(self) -> str:
-        return f"({self.a} + {float(self.c):g})"
+        return f"({self.a} + {show(self.c)})"
 
 
 @node
@@ -256,7 +256,7 @@ class Known(Value):
         return (self.c > 0) - (self.c < 0)
 
     def text(self) -> str:
-        return f"{float(self.c):g}"
+        return f"{show(self.c)}"
 
 
 def _on(amount: Any, grid: Fraction, finer: Fraction) -> Any:

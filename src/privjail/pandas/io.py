@@ -16,6 +16,7 @@ from privjail.ops.source import Column, Dataset, Unit
 from privjail.pandas.frame import PrivDataFrame
 
 _fresh = itertools.count(1)
+_held: dict[str, int] = {}  # open handles: no other file can get the number of one that was deleted meanwhile
 
 
 def read_csv(
@@ -82,10 +83,14 @@ def _file_identity(path: Any) -> str:
     """One file is one data set, by whatever path it is reached."""
     real = os.path.realpath(path)
     try:
-        stat = os.stat(real)
+        handle = os.open(real, os.O_RDONLY)
     except OSError:
         raise SchemaError(f"there is no file {Path(path).name!r}") from None
-    return "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
+    stat = os.fstat(handle)
+    identity = "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
+    if _held.setdefault(identity, handle) != handle:
+        os.close(handle)
+    return identity
 
 
 def _open(
