@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -68,14 +69,11 @@ class JailFolder:
             raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
         path.mkdir(parents=True, exist_ok=True)
         os.chmod(path, 0o700)
-        ledger = DurableLedger(open_store(path, ledger_url, new=True))
-        if not ledger.state.datasets and not ledger.state.users:
-            ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
-        ledger.close()
-        make_certificates(path, hosts)
-        config = {"version": 1, "address": address, "ledger_url": ledger_url}
-        with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(config, file, indent=1)
+        try:
+            _furnish(path, hosts, address, ledger_url)
+        except BaseException:
+            shutil.rmtree(path)  # it was empty
+            raise
         return JailFolder(path)
 
     def _decide(self, make: Callable[[State], dict[str, Any]]) -> None:
@@ -210,6 +208,17 @@ class JailFolder:
 
         self._decide(make)
         return warnings
+
+
+def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
+    make_certificates(path, hosts)
+    ledger = DurableLedger(open_store(path, ledger_url, new=True))
+    if not ledger.rows():  # a jail may join others whose ledger is there
+        ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
+    ledger.close()
+    config = {"version": 1, "address": address, "ledger_url": ledger_url}
+    with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(config, file, indent=1)
 
 
 def renew_anchor(path: Path, reason: str) -> None:
