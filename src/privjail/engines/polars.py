@@ -68,7 +68,7 @@ class PolarsEngine:
                 table = self._tally(node.rows, node.keys, node.value)
                 return [int(x) for x in table.ravel()] if node.keys else int(table)
             case Ranks():
-                column = self._column(node.a)
+                column = self._column(node.a, self._size(node.rows.base))
                 index = self._index(node.rows)
                 held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
                 points = np.array([c.value for c in node.candidates], dtype=held.dtype)
@@ -212,10 +212,10 @@ class PolarsEngine:
             if isinstance(labels, range):
                 column = column - labels.start
             codes = column.cast(pl.Int64()).fill_null(len(labels)).to_numpy()
-            if by.base is None:
-                return codes
-            self._cache.put(key, codes, codes.nbytes)
-        codes = np.asarray(self._cache[key])
+            if by.base is not None:
+                self._cache.put(key, codes, codes.nbytes)
+        else:
+            codes = np.asarray(self._cache[key])
         index = self._index(rows)
         return codes if index is None else np.asarray(codes[index])
 
