@@ -1,0 +1,79 @@
+"""What a hostile reading of the rules found: each test is a program that once broke a claim."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from typing import Any
+
+import pandas
+import pytest
+
+from privjail import pandas as pd
+from privjail import session
+
+_names = itertools.count()
+
+
+def opened(columns: dict[str, Any], schema: Any, **options: Any) -> Any:
+    return pd.from_frame(pandas.DataFrame(columns), f"review{next(_names)}", schema, **options)
+
+
+def table(*columns: Any) -> Any:
+    """The rows of some columns of one table, as the engine holds them."""
+    rows = columns[0]._rows
+    held = session.jail().engine.table(rows, {str(i): c._expr for i, c in enumerate(columns)})
+    return [tuple(row) for row in held.rows()]
+
+
+def exact(value: Any) -> Any:
+    return session.jail().engine.evaluate(value._value)
+
+
+FLOATS = {"x": {"type": "Float64", "range": [0, 98], "fill": 0}}
+
+
+@pytest.mark.parametrize("rows", range(1, 10))
+def test_a_quotient_does_not_depend_on_other_rows(rows):
+    """V-17: Polars divides by a constant as x·(1/c), but truly in blocks of one row: 49/49 was 1 or 0.999…"""
+    df = opened({"x": [49.0] * rows}, FLOATS)
+
+    assert table(df["x"] / 49.0) == [(1.0,)] * rows
+    assert exact(df[(df["x"] / 49).floor() == 1].shape[0]) == rows
+    assert exact(df[df["x"] // 49.0 == 1].shape[0]) == rows
+
+
+def test_a_quotient_stays_inside_its_bounds():
+    """V-24: 49·(1/49) is below 1, so a label was -1, and counting failed if and only if such a row was there."""
+    schema = {"x": {"type": "Float64", "range": [49, 98], "fill": 60}}
+    df = opened({"x": [60.0] * 5 + [49.0]}, schema)
+    whole = (df["x"] // 49.0).astype("Int64")
+
+    assert (whole.domain.lower, whole.domain.upper) == (1, 2)
+    assert exact(whole.value_counts(sort=False)) == [6, 0]
+    assert len(whole.value_counts(sort=False).reveal(eps=1e-9)) == 2
+
+
+@pytest.mark.parametrize("divisor", [49.0, 3, 95.0, -7.3, 1e-310, 1e300])
+def test_quotients_are_those_of_ieee_754(divisor):
+    """V-10: also where 1/c is infinite, and where the divisor is a constant only in these data."""
+    values = [0.0, 1e-320, 49.0, -19.0, 1.5, 1e-300, -1.2194253687228075e241, 7.0, 95.0]
+    df = opened({"x": values}, {"x": {"type": "Float64", "fill": 0}})
+    wanted = [x / divisor if math.isfinite(x / divisor) else None for x in values]
+    hidden = (df["x"] * 0 + divisor).where(df["x"].notna(), 1.0)
+
+    for quotient in (df["x"] / divisor, df["x"] / hidden):
+        got = [row[0] for row in table(quotient)]
+        assert [g if g is None else struct.pack("d", g) for g in got] == [
+            w if w is None else struct.pack("d", w) for w in wanted
+        ]
+
+
+def test_a_quotient_that_cannot_be_missing_is_not():
+    """V-16: 0·(1/1e-310) is not a number, where 0/1e-310 is 0: a null in a column that promises none."""
+    df = opened({"x": [0.0, 1e-320, 0.0]}, {"x": {"type": "Float64", "range": [0, 1e-320], "fill": 0}})
+    quotient = df["x"] / 1e-310
+
+    assert not quotient.domain.nullable
+    assert all(row[0] is not None for row in table(quotient))
