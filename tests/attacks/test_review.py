@@ -10,6 +10,7 @@ from typing import Any
 import pandas
 import pytest
 
+import privjail as pj
 from privjail import pandas as pd
 from privjail import session
 
@@ -77,3 +78,34 @@ def test_a_quotient_that_cannot_be_missing_is_not():
 
     assert not quotient.domain.nullable
     assert all(row[0] is not None for row in table(quotient))
+
+
+def test_parts_of_moments_beyond_the_calendar_are_known_to_be_missing():
+    """V-16: the engine has no month for the end of 64 bits, so ~isin([1]) and ~isin([2]) shared such a row."""
+    import polars as pl
+
+    far = pl.DataFrame({"t": pl.Series([2**63 - 1, 0]).cast(pl.Datetime("us"))})
+    df = pd.from_frame(far, f"review{next(_names)}", {"t": {"type": "datetime", "fill": "2000-01-01"}})
+    for part in ("year", "quarter", "month", "day", "hour", "minute", "second", "dayofweek", "dayofyear"):
+        column = getattr(df["t"].dt, part)
+        assert column.domain.nullable or all(row[0] is not None for row in table(column)), part
+
+    month = df["t"].dt.month
+    asks = [df[~month.isin([k])].shape[0] for k in (1, 2)]
+    for ask in asks:
+        ask.reveal(eps=1)
+    assert exact(asks[0]) == exact(asks[1]) == 1 or exact(asks[1]) == 2
+    assert pj.consumed_privacy_budget()[f"review{next(_names) - 1}"] == 2
+
+
+@pytest.mark.parametrize("names", [("b", "^b$"), ("a", "*"), ("^a$", "^.*$"), ("a.b", "^a.b$")])
+def test_a_column_whose_name_is_a_pattern_is_itself(names):
+    """V-15: Polars takes such names for patterns, and gave the data of another column, with other bounds."""
+    import polars as pl
+
+    schema = {name: {"type": "Float64", "range": [0, i + 1], "fill": 0} for i, name in enumerate(names)}
+    frame = pl.DataFrame({name: [float(i + 1)] * 3 for i, name in enumerate(names)})
+    df = pd.from_frame(frame, f"review{next(_names)}", schema)
+
+    for i, name in enumerate(names):
+        assert table(df[name]) == [(i + 1.0,)] * 3

@@ -20,7 +20,7 @@ from privjail.plan.domain import (
     TimeDomain,
 )
 from privjail.plan.node import moment
-from privjail.plan.physical import dtype_of, finite
+from privjail.plan.physical import dtype_of, finite, named
 
 __all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
@@ -45,10 +45,10 @@ def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFra
         domains[name] = declared.domain
     out = pl.DataFrame(columns) if columns else frame
     if unit.column is not None:
-        known = pl.col(unit.column).is_not_null()
-        out = out.filter(known)
+        owner = named(unit.column)
+        out = out.filter(owner.is_not_null())
         if unit.most_rows is not None:
-            out = out.filter(pl.int_range(pl.len()).over(unit.column) < unit.most_rows)
+            out = out.filter(pl.int_range(pl.len()).over(owner) < unit.most_rows)
     return out, domains
 
 
