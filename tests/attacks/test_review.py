@@ -109,3 +109,37 @@ def test_a_column_whose_name_is_a_pattern_is_itself(names):
 
     for i, name in enumerate(names):
         assert table(df[name]) == [(i + 1.0,)] * 3
+
+
+@pytest.mark.parametrize(
+    ("owners", "declared"),
+    [
+        ((11, 12), {"type": "Int64", "range": [0, 10]}),
+        ((-5, -6), {"type": "Int64", "range": [0, 10]}),
+        ((2**53, 2**53 + 1), None),
+        (("ann", "bob"), {"type": "category", "categories": ["ann", "bob"]}),
+    ],
+)
+def test_loading_makes_no_owner_of_two(owners, declared):
+    """V-11, V-15: clipped to one number, two people shared one bound of rows: without one, the other's rows came in."""
+    import polars as pl
+
+    schema = {"x": {"type": "Int64", "range": [0, 1]}, **({} if declared is None else {"u": declared})}
+    found = []
+    for keep in (slice(0, 2), slice(1, 2)):
+        frame = pl.DataFrame({"u": list(owners)[keep], "x": [0, 1][keep]})
+        df = pd.from_frame(frame, f"review{next(_names)}", schema, unit="u", max_rows_per_unit=1)
+        sizes = df.groupby("x").size()
+        found.append(exact(sizes))
+        found.append(exact(df.groupby("u").head(1).groupby("x").size()))
+        assert sizes._value.joint.l1 == 1
+
+    for with_both, without in (found[0::2], found[1::2]):
+        assert sum(abs(a - b) for a, b in zip(with_both, without, strict=True)) <= 1
+
+
+@pytest.mark.parametrize("declared", [{"type": "Int64", "fill": 0}, {"type": "Float64"}])
+def test_owners_that_could_fall_together_are_refused(declared):
+    """A missing owner that is filled in is another person; a float holds two whole numbers beyond 2**53."""
+    with pytest.raises(pj.DPError):
+        opened({"u": [1, 2]}, {"u": declared}, unit="u", max_rows_per_unit=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -40,6 +41,8 @@ def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFra
     columns, domains = [], {}
     for name in frame.columns:
         declared = schema.get(name) or _undeclared(frame.schema[name])
+        if name == unit.column:
+            declared = _owner(name, schema.get(name))
         held = quietly(lambda n=name, d=declared: _enforced(frame[n], d), f"column {name!r} does not fit its type")  # type: ignore[misc]
         columns.append(held.alias(name))
         domains[name] = declared.domain
@@ -68,6 +71,21 @@ def _undeclared(dtype: pl.DataType) -> ColumnSchema:
         case pl.Categorical() | pl.Enum():
             return ColumnSchema(TextDomain(True))
     return UNDECLARED
+
+
+def _owner(name: str, declared: ColumnSchema | None) -> ColumnSchema:
+    """The column that says whose row it is: loading must not make one owner of two.
+
+    Owners that share a name would share the bound on rows: without one of them, rows of the other come in. So an
+    owner outside the range is missing, not clipped, and numbers that nobody declared are not rounded to floats.
+    """
+    if declared is None:
+        return UNDECLARED
+    if declared.fill is not None:
+        raise SchemaError(f"column {name!r} says whose row it is: a missing owner cannot be filled in")
+    if isinstance(declared.domain, FloatDomain):
+        raise SchemaError(f"column {name!r} says whose row it is: a float can stand for two owners", do="use Int64")
+    return replace(declared, outside="null")
 
 
 def _enforced(column: pl.Series, declared: ColumnSchema) -> pl.Series:
