@@ -7,7 +7,8 @@ DPError                   privjail.util: anything below, and "The domain is unbo
 │   └── PrisonerError     a private value was used as if it were public (print, if, len, float, …)
 ├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
 │   └── BudgetExceeded    the release would cost more than the curator allows
-└── SchemaError           the schema file is wrong, or the data cannot be read with it
+├── SchemaError           the schema file is wrong, or the data cannot be read with it
+└── InternalError         something failed inside the jail; what is known about it stays inside
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = [
     "BudgetError",
     "BudgetExceeded",
     "DPError",
+    "InternalError",
     "PlanError",
     "PrisonerError",
     "RefusedError",
@@ -53,6 +55,10 @@ class BudgetExceeded(BudgetError):
 
 class SchemaError(DPError):
     """The schema is wrong, or the data cannot be read with it."""
+
+
+class InternalError(DPError):
+    """Something failed inside the jail. Nothing more is told: the details may speak of data."""
 
 
 def unbounded(plan: str | None = None) -> DPError:

@@ -14,6 +14,8 @@ class Prisoner:
     #: what the value would be outside: shown by ``repr``
     _shown_class = "object"
     _way_out = "release it through a mechanism, e.g. .reveal(eps=…)"
+    #: pandas leaves an operator to the operand of the higher priority: a public Series must not take us for data
+    __pandas_priority__ = 10_000
 
     @property
     def distance(self) -> Distance:
@@ -47,7 +49,7 @@ class Prisoner:
         )
 
     def __iter__(self) -> Any:
-        self._refuse("iterating")
+        self._refuse("iterating over rows")
 
     def __contains__(self, item: Any) -> bool:
         self._refuse("the test with 'in'")
@@ -111,3 +113,34 @@ class Prisoner:
 
     def __reversed__(self) -> Any:
         self._refuse("reversed()")
+
+    def __getstate__(self) -> Any:
+        self._refuse("pickling or copying")
+
+    def __arrow_c_stream__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("conversion to Arrow")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._no_rule("setting elements")
+
+    def __delitem__(self, key: Any) -> None:
+        self._no_rule("deleting elements")
+
+    def _no_rule(self, what: str) -> NoReturn:
+        raise PrisonerError(f"{what} has no rule for a private value", plan=self._plan(), do=self._way_out)
+
+
+def _operator(symbol: str) -> Any:
+    def method(self: Prisoner, *_: Any) -> Any:
+        self._no_rule(symbol)
+
+    return method
+
+
+_OPERATORS = {
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@", "divmod": "divmod()",
+}  # fmt: skip
+for _name, _symbol in _OPERATORS.items():
+    setattr(Prisoner, f"__{_name}__", _operator(_symbol))
+    setattr(Prisoner, f"__r{_name}__", _operator(_symbol))
+setattr(Prisoner, "__invert__", _operator("~"))  # noqa: B010

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from privjail import session
@@ -21,6 +22,8 @@ from privjail.plan.distance import Distance
 from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 from privjail.release import Ask
+
+_UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"}
 
 
 class Sensitive(Prisoner):
@@ -111,6 +114,16 @@ class Sensitive(Prisoner):
             do="release it first, or ask which of several is above a threshold: pj.above_threshold(…, eps=…)",
         )
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """What numpy calls for ``numpy.float64(2) * x``."""
+        name = _UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or kwargs or len(inputs) != 2 or name is None:
+            return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        left, right = inputs
+        if left is self:
+            return getattr(self, f"__{name}__")(right)
+        return getattr(self, f"__r{name}__")(left)
+
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_decision
     __hash__ = Prisoner.__hash__
 
@@ -172,7 +185,9 @@ def number(value: Value) -> SensitiveInt | SensitiveFloat:
 def _is_public_number(x: Any) -> bool:
     if isinstance(x, bool):
         return False
-    return isinstance(x, (int, float, Fraction, Decimal)) or type(x).__module__ == "numpy"
+    if isinstance(x, (int, float, Fraction, Decimal)):
+        return True
+    return type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and x.dtype.kind in "iuf"
 
 
 def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | None) -> Laplace | Gaussian:
@@ -220,8 +235,6 @@ def _values(x: Any, verb: str) -> tuple[list[Any], Value]:
 
 
 def _product(axes: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[Any, ...]]:
-    from itertools import product
-
     return product(*axes)
 
 

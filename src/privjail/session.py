@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
+from privjail.errors import DPError, InternalError
 from privjail.ops.source import Dataset, Source
 from privjail.release import Ask, Jail
 
@@ -53,12 +54,24 @@ def disconnect() -> None:
         ended.close()
 
 
-def open_frame(dataset: Dataset, frame: Any, notion: Notion) -> Source:
+def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
     return jail().open(dataset, frame, notion)
 
 
 def release(asks: list[Ask]) -> list[Any]:
-    return jail().release(asks) if _connection is None else _connection.release(asks)
+    """Answer several asks at once, or fail with an error made from public facts only."""
+    if _connection is not None:
+        return _connection.release(asks)
+    try:
+        return jail().release(asks)
+    except DPError:
+        raise
+    except Exception:  # noqa: BLE001
+        pass
+    # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
+    raise InternalError(
+        "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
+    )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:

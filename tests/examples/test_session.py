@@ -19,7 +19,7 @@ def done() -> list[tuple[str, str, str]]:
     """The session in a process of its own: nothing else has been opened or spent there."""
     code = "import json, session; print(json.dumps(session.run()))"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env, check=True)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=env, check=True)
     return [tuple(step) for step in json.loads(out.stdout)]
 
 

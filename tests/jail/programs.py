@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas
-
 import privjail as pj
 from privjail import pandas as pd
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pytest
 from programs import Program
 from wire_fixtures import (
@@ -23,6 +22,7 @@ from wire_fixtures import (
     served,
 )
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import pandas
 
+import pandas
 from privjail import client
 from privjail.curator.folder import JailFolder
 from privjail.engines.polars import PolarsEngine

@@ -9,62 +9,41 @@ the mechanism's loss is proportional to the distance, or if η(p) is 0 or 1; see
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from privjail.budget.notions import Cost, Notion
+from privjail.budget.notions import Cost, Notion, PureDP
+from privjail.budget.tree import CostTree
 from privjail.errors import BudgetError, BudgetExceeded
-from privjail.plan.cells import Cell, Partition
+from privjail.plan.cells import Address, Cell
 
 Charge = tuple[Cell, Cost]
 
 
-def _plus(a: Cost, b: Cost) -> Cost:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
-def _most(a: Cost, b: Cost) -> Cost:
-    return tuple(max(x, y) for x, y in zip(a, b, strict=True))
-
-
 @dataclass
 class Account:
-    """The tree of one data set. Costs only grow, so each maximum is kept up to date along one path."""
+    """The tree of one data set, and the notion that its costs are counted in."""
 
     name: str
     root: Cell
     notion: Notion
-    cost: dict[Cell, Cost] = field(default_factory=dict)
-    best: dict[tuple[Cell, Partition | str], Cost] = field(default_factory=dict)
+    tree: CostTree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tree = CostTree(self.notion.zero())
+
+    @property
+    def cost(self) -> dict[Address, Cost]:
+        return self.tree.cost
+
+    @property
+    def best(self) -> dict[tuple[Address, str], Cost]:
+        return self.tree.best
 
     def total(self) -> Cost:
-        return self.cost.get(self.root, self.notion.zero())
-
-    def add(self, cell: Cell, cost: Cost, undo: list[tuple[dict[object, Cost], object, Cost | None]]) -> None:
-        """Spend at a cell, and carry what changes up to the root. What is overwritten goes into ``undo``."""
-        step: Cell | None = cell
-        growth = cost
-        while step is not None:
-            before = self.cost.get(step, self.notion.zero())
-            after = _plus(before, growth)
-            self._write(self.cost, step, after, undo)
-            if step.parent is None:
-                return
-            slot = (step.parent, step.partition)
-            known = self.best.get(slot, self.notion.zero())
-            better = _most(known, after)
-            if better == known:
-                return
-            self._write(self.best, slot, better, undo)
-            growth = tuple(x - y for x, y in zip(better, known, strict=True))
-            step = step.parent
-
-    @staticmethod
-    def _write(table: dict, key: object, value: Cost, undo: list) -> None:  # type: ignore[type-arg]
-        undo.append((table, key, table.get(key)))
-        table[key] = value
+        return self.tree.total
 
 
 @dataclass
@@ -84,13 +63,13 @@ class Ledger:
         self._limits: list[SubLimit] = []
         self._lock = threading.RLock()
 
-    def open(self, root: Cell, name: str, notion: Notion) -> Account:
-        """The account of a data set; the first to open it sets the notion and the limit."""
+    def open(self, root: Cell, name: str, notion: Notion | None) -> Account:
+        """The account of a data set; the first to open it sets the notion and the limit (None: no wish)."""
         with self._lock:
             account = self._accounts.get(root)
             if account is None:
-                account = self._accounts[root] = Account(name, root, notion)
-            elif account.notion != notion:
+                account = self._accounts[root] = Account(name, root, notion or PureDP())
+            elif notion is not None and account.notion != notion:
                 raise BudgetError(
                     f"{name!r} is already open with another budget ({account.notion})",
                     do="a budget is set once, when the data set is first opened",
@@ -103,17 +82,14 @@ class Ledger:
     def charge(self, charges: list[Charge]) -> None:
         """Spend all of this, or nothing and raise BudgetExceeded."""
         with self._lock:
-            undo: list[tuple[dict[object, Cost], object, Cost | None]] = []
+            undo: list[Callable[[], None]] = []
             for cell, cost in charges:
-                self._accounts[cell.root].add(cell, cost, undo)
+                undo.append(self._accounts[cell.root].tree.add(cell.address, cost))
             for root in {cell.root: None for cell, _ in charges}:
                 problem = self._problem(self._accounts[root])
                 if problem is not None:
-                    for table, key, before in reversed(undo):
-                        if before is None:
-                            del table[key]
-                        else:
-                            table[key] = before
+                    for step in reversed(undo):
+                        step()
                     raise problem
 
     def _problem(self, account: Account) -> BudgetExceeded | None:
@@ -136,7 +112,15 @@ class Ledger:
 
     @contextmanager
     def limited(self, most: Fraction, name: str | None) -> Iterator[None]:
+        """Refuse what would add more than this to a data set's total (in its own notion) until the block ends.
+
+        What other threads spend meanwhile counts too, and is limited too.
+        """
         with self._lock:
+            if name is not None and all(name != a.name for a in self._accounts.values()):
+                raise BudgetError(
+                    f"no data set is open under the name {name!r}", do="a limit on it would limit nothing"
+                )
             limit = SubLimit(most, name, {root: a.total() for root, a in self._accounts.items()})
             self._limits.append(limit)
         try:

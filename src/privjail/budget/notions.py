@@ -149,6 +149,13 @@ class RenyiDP(Notion):
             candidates.append(self.order * loss.rho)
         return (min(candidates),)
 
+    def room(self, eps: Any, delta: Any) -> Cost:
+        """The limit at this order that promises (ε, δ)."""
+        room = _room(amount(eps, "the budget"), probability(delta), self.order)
+        if room <= 0:
+            raise BudgetError(f"order {float(self.order):g} cannot promise ε = {eps} with δ = {delta}")
+        return (room,)
+
     def report(self, total: Cost) -> Any:
         """(ε, δ) for what was spent."""
         if not total[0]:

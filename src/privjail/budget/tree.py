@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from privjail.budget.notions import Cost
+from privjail.plan.cells import Address
+
 K = TypeVar("K")
-Cost = tuple[Fraction, ...]
-Step = tuple[str, str]  # a partition and a key in it, by their stable names
-Address = tuple[Step, ...]  # from the whole data set (no steps) down to a cell
 
 
 def plus(a: Cost, b: Cost) -> Cost:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
+@dataclass
 class CostTree:
     """cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. Costs only grow."""
 
-    def __init__(self, zero: Cost) -> None:
-        self.zero = zero
-        self._cost: dict[Address, Cost] = {}
-        self._best: dict[tuple[Address, str], Cost] = {}
+    zero: Cost
+    cost: dict[Address, Cost] = field(default_factory=dict)
+    best: dict[tuple[Address, str], Cost] = field(default_factory=dict)
 
     @property
     def total(self) -> Cost:
-        return self._cost.get((), self.zero)
+        return self.cost.get((), self.zero)
 
     def add(self, address: Address, cost: Cost) -> Callable[[], None]:
         """Spend at a cell and carry what changes up to the whole; returns how to take it back."""
@@ -35,23 +35,23 @@ class CostTree:
         growth = cost
         for depth in range(len(address), -1, -1):
             cell = address[:depth]
-            before = self._cost.get(cell)
+            before = self.cost.get(cell)
             old_cost.append((cell, before))
-            after = self._cost[cell] = plus(before or self.zero, growth)
+            after = self.cost[cell] = plus(before or self.zero, growth)
             if not depth:
                 break
             slot = (address[: depth - 1], address[depth - 1][0])
-            known = self._best.get(slot)
+            known = self.best.get(slot)
             better = tuple(map(max, known or self.zero, after))
             if better == known:
                 break
             old_best.append((slot, known))
-            self._best[slot] = better
+            self.best[slot] = better
             growth = tuple(x - y for x, y in zip(better, known or self.zero, strict=True))
 
         def undo() -> None:
-            _restore(self._cost, old_cost)
-            _restore(self._best, old_best)
+            _restore(self.cost, old_cost)
+            _restore(self.best, old_best)
 
         return undo
 

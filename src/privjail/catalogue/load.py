@@ -1,12 +1,12 @@
-"""Loading: files and frames in, a frame out that keeps exactly what its schema promises."""
+"""Loading: a frame in, a frame out that keeps exactly what its schema promises."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.errors import SchemaError
 from privjail.ops.source import Unit
@@ -22,38 +22,26 @@ from privjail.plan.domain import (
 from privjail.plan.node import moment
 from privjail.plan.physical import dtype_of, finite
 
+__all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
-def read_csv_text(path: Path, **options: Any) -> pl.DataFrame:
-    """All columns of a CSV file as text: no type is guessed from the data."""
-    try:
-        return pl.read_csv(path, infer_schema=False, **options)
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path.name!r}") from None
-    except (pl.exceptions.PolarsError, OSError):
-        # The engine's own message may quote the line that it failed on.
-        raise SchemaError(f"{path.name!r} cannot be read as CSV") from None
-
-
-def read_parquet_frame(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path)
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path.name!r}") from None
-    except (pl.exceptions.PolarsError, OSError):
-        raise SchemaError(f"{path.name!r} cannot be read as Parquet") from None
+TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
+MOMENTS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
 def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFrame, dict[str, Domain]]:
     """Make every column keep its promise: bounds, categories, nulls, and the bound on rows per unit."""
     missing = [name for name in schema if name not in frame.columns]
     if missing:
-        raise SchemaError(f"the schema names columns that the data lacks: {missing}")
+        raise SchemaError(
+            f"the schema names columns that the data lacks: {missing}", do=f"the data has {list(frame.columns)}"
+        )
     if unit.column is not None and unit.column not in frame.columns:
         raise SchemaError(f"the unit's column {unit.column!r} is not in the data")
     columns, domains = [], {}
     for name in frame.columns:
         declared = schema.get(name) or _undeclared(frame.schema[name])
-        columns.append(_enforced(frame[name], declared).alias(name))
+        held = quietly(lambda n=name, d=declared: _enforced(frame[n], d), f"column {name!r} does not fit its type")  # type: ignore[misc]
+        columns.append(held.alias(name))
         domains[name] = declared.domain
     out = pl.DataFrame(columns) if columns else frame
     if unit.column is not None:
@@ -84,83 +72,105 @@ def _undeclared(dtype: pl.DataType) -> ColumnSchema:
 
 def _enforced(column: pl.Series, declared: ColumnSchema) -> pl.Series:
     if declared.missing:
-        text = column.cast(pl.String(), strict=False)
-        column = column.to_frame().select(pl.when(~text.is_in(list(declared.missing))).then(pl.col(column.name)))[
-            column.name
-        ]
+        marked = _stripped(column).is_in(list(declared.missing)) | _text(column).is_in(list(declared.missing))
+        column = pl.select(pl.when(~marked).then(column)).to_series()
     match declared.domain:
         case CategoryDomain() as domain:
             out = _categories(column, domain)
-        case IntDomain() | FloatDomain() as domain:
+        case IntDomain() as domain:
+            out = _whole_numbers(column, domain, declared.outside)
+        case FloatDomain() as domain:
             out = _numbers(column, domain, declared.outside)
         case TimeDomain() as domain:
             out = _times(column, domain, declared.outside)
         case BoolDomain():
             out = _truths(column)
         case _:
-            out = column.cast(pl.String(), strict=False)
-    if declared.fill is not None:
-        domain_ = declared.domain
-        fill = domain_.code(declared.fill) if isinstance(domain_, CategoryDomain) else declared.fill
-        if isinstance(domain_, TimeDomain):
+            out = _text(column)
+    out = out.cast(dtype_of(declared.domain), strict=False)
+    return out if declared.fill is None else out.fill_null(_fill(declared))
+
+
+def _fill(declared: ColumnSchema) -> Any:
+    fill: Any
+    match declared.domain:
+        case CategoryDomain() as domain:
+            fill = domain.code(declared.fill)
+        case TimeDomain():
             fill = moment(declared.fill)
-        out = out.fill_null(pl.Series([fill], dtype=dtype_of(domain_))[0])
-    return out.cast(dtype_of(declared.domain), strict=False)
+        case _:
+            fill = declared.fill
+    return pl.Series([fill], dtype=dtype_of(declared.domain))[0]
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Each value as a file would spell it."""
+    if column.dtype.is_float():
+        # A whole number in a float column is spelled like the whole number.
+        whole = column.is_finite() & (column == column.floor()) & (column.abs() < 2.0**53)
+        spelled = pl.when(whole).then(column.cast(pl.Int64(), strict=False).cast(pl.String()))
+        return pl.select(spelled.otherwise(column.cast(pl.String(), strict=False))).to_series()
+    return column.cast(pl.String(), strict=False)
+
+
+def _stripped(column: pl.Series) -> pl.Series:
+    return _text(column).str.strip_chars()
 
 
 def _categories(column: pl.Series, domain: CategoryDomain) -> pl.Series:
-    if column.dtype.is_float():
-        # A whole number in a float column is spelled like the whole number.
-        text = pl.select(
-            pl.when(column == column.floor())
-            .then(column.cast(pl.Int64(), strict=False).cast(pl.String()))
-            .otherwise(column.cast(pl.String()))
-        ).to_series()
-    else:
-        text = column.cast(pl.String(), strict=False)
+    """Positions in the list of categories. Spaces around a value do not count, unless a category has them."""
+    labels = [str(label) for label in domain.categories]
+    text = _text(column)
     if column.dtype == pl.Boolean():
         text = text.replace({"true": "True", "false": "False"})
-    labels = [str(label) for label in domain.categories]
+    if all(label == label.strip() for label in labels):
+        text = text.str.strip_chars()
     return text.replace_strict(labels, list(range(len(labels))), default=None, return_dtype=pl.Int32())
 
 
-def _numbers(column: pl.Series, domain: IntDomain | FloatDomain, outside: str) -> pl.Series:
-    frame = pl.DataFrame({"x": column})
-    x = pl.col("x")
-    if not column.dtype.is_numeric() and column.dtype != pl.Boolean():
-        x = x.cast(pl.String(), strict=False).str.strip_chars()
-    floats = x.cast(pl.Float64(), strict=False)
-    if isinstance(domain, FloatDomain):
-        number = pl.when(floats.is_nan()).then(None).otherwise(floats)
-    else:
-        inside = (floats >= -(2.0**63)) & (floats < 2.0**63)
-        rounded = pl.when(inside & (floats == floats.floor())).then(floats).cast(pl.Int64(), strict=False)
-        number = pl.coalesce(x.cast(pl.Int64(), strict=False), rounded)
-    if domain.lower is not None or domain.upper is not None:
-        low, high = domain.lower, domain.upper
-        if outside == "clip":
-            number = number.clip(low, high)
-        else:
-            fits = pl.lit(True)
-            if low is not None:
-                fits = fits & (number >= low)
-            if high is not None:
-                fits = fits & (number <= high)
-            number = pl.when(fits).then(number)
-    if isinstance(domain, FloatDomain):
-        number = finite(number)
+def _parsed(column: pl.Series) -> pl.Series:
+    return column if column.dtype.is_numeric() or column.dtype == pl.Boolean() else _stripped(column)
+
+
+def _numbers(column: pl.Series, domain: FloatDomain, outside: str) -> pl.Series:
+    x = _parsed(column).cast(pl.Float64(), strict=False).alias("x")
+    number = pl.when(pl.col("x").is_not_nan()).then(pl.col("x"))
+    return x.to_frame().select(finite(_inside(number, domain, outside))).to_series()
+
+
+def _whole_numbers(column: pl.Series, domain: IntDomain, outside: str) -> pl.Series:
+    """Whole numbers; fractions are missing values. Those beyond 64 bits lie outside of every range."""
+    parsed = _parsed(column)
+    frame = pl.DataFrame({"x": parsed.cast(pl.Int64(), strict=False), "f": parsed.cast(pl.Float64(), strict=False)})
+    f = pl.when(pl.col("f").is_not_nan()).then(pl.col("f"))  # NaN is larger than every number in Polars
+    small = (f >= -(2.0**63)) & (f < 2.0**63)
+    rounded = pl.when(small & (f == f.floor())).then(f).cast(pl.Int64(), strict=False)
+    number = _inside(pl.coalesce(pl.col("x"), rounded), domain, outside)
+    if outside == "clip":
+        above = pl.when(f >= 2.0**63).then(pl.lit(domain.upper, dtype=pl.Int64()))
+        below = pl.when(f < -(2.0**63)).then(pl.lit(domain.lower, dtype=pl.Int64()))
+        number = pl.coalesce(number, above, below)
     return frame.select(number).to_series()
+
+
+def _inside(number: pl.Expr, domain: IntDomain | FloatDomain, outside: str) -> pl.Expr:
+    if outside == "clip":
+        return number.clip(domain.lower, domain.upper)
+    fits = pl.lit(True)
+    if domain.lower is not None:
+        fits = fits & (number >= domain.lower)
+    if domain.upper is not None:
+        fits = fits & (number <= domain.upper)
+    return pl.when(fits).then(number)
 
 
 def _times(column: pl.Series, domain: TimeDomain, outside: str) -> pl.Series:
     if column.dtype == pl.String():
-        texts = pl.DataFrame({"x": column}).select(
-            pl.coalesce(
-                pl.col("x").str.to_datetime(form, strict=False, time_unit="us")
-                for form in ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
-            )
-        )
-        column = texts.to_series()
+        text = pl.col("x")
+        forms = [text.str.to_datetime(form, strict=False, time_unit="us") for form in MOMENTS]
+        column = _stripped(column).alias("x").to_frame().select(pl.coalesce(forms)).to_series()
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     column = column.cast(pl.Datetime("us"), strict=False)
     low, high = (None if b is None else moment(b) for b in domain.range)
     if outside == "clip":
@@ -176,6 +186,5 @@ def _times(column: pl.Series, domain: TimeDomain, outside: str) -> pl.Series:
 def _truths(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Boolean():
         return column
-    text = column.cast(pl.String(), strict=False).str.to_lowercase()
-    table = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
-    return text.replace_strict(list(table), list(table.values()), default=None, return_dtype=pl.Boolean())
+    text = _stripped(column).str.to_lowercase()
+    return text.replace_strict(list(TRUTHS), list(TRUTHS.values()), default=None, return_dtype=pl.Boolean())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,10 @@ def origin_of(given: str, kind: str | None, query: str | None) -> dict[str, Any]
         kind = _guess(given)
     if kind not in KINDS:
         raise SchemaError(f"unknown kind of data {kind!r}", do=f"use one of {', '.join(KINDS)}")
-    if kind in ("sqlite", "duckdb", "postgres"):
+    if kind not in ("sqlite", "duckdb", "postgres"):
+        if query:
+            raise SchemaError(f"a {kind} has no tables to query", do="leave out --table and --query, or give --kind")
+    else:
         if not query:
             raise SchemaError("a database needs a table or a query", do="give --table NAME or --query 'SELECT …'")
         place = given if kind == "postgres" else str(Path(given).resolve())
@@ -63,43 +69,70 @@ def _files(place: str) -> list[Path]:
 
 
 def _sql(kind: str, place: str, query: str) -> pl.DataFrame:
+    """The rows of a query, all as text like a CSV file's: what a column is, the schema says and not the data."""
     try:
-        cursor = _cursor(kind, place, query)
-        names = [column[0] for column in cursor.description]
-        rows = cursor.fetchall()
+        with contextlib.closing(_connection(kind, place)) as connection:
+            cursor = connection.execute(query)
+            names = [column[0] for column in cursor.description]
+            rows = cursor.fetchall()
     except SchemaError:
         raise
     except Exception as e:  # each driver has its own errors, whose texts may quote data
-        raise SchemaError(f"the {kind} query failed ({type(e).__name__})", do="run it by hand to see why") from None
-    if len(set(names)) != len(names):
-        raise SchemaError("the query gives two columns of the same name")
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return pl.DataFrame({n: pl.Series(n, list(c), strict=False) for n, c in zip(names, columns, strict=True)})
+        failed = type(e).__name__
+    else:
+        if len(set(names)) != len(names):
+            raise SchemaError("the query gives two columns of the same name")
+        columns = ([_text(row[i]) for row in rows] for i in range(len(names)))
+        return pl.DataFrame([pl.Series(n, c, dtype=pl.String()) for n, c in zip(names, columns, strict=True)])
+    # Outside the except block, so that the error has no __context__ to look into.
+    raise SchemaError(f"the {kind} query failed ({failed})", do="run it by hand to see why")
 
 
-def _cursor(kind: str, place: str, query: str) -> Any:
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, (bytes, memoryview)):
+        return None
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return str(value.isoformat(sep=" "))
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))  # as a file would spell it
+    return str(value)
+
+
+def _connection(kind: str, place: str) -> Any:
+    if kind != "postgres" and not Path(place).is_file():
+        raise SchemaError(f"there is no file {Path(place).name!r}")
     if kind == "sqlite":
         import sqlite3
 
-        if not Path(place).exists():
-            raise SchemaError(f"there is no file {Path(place).name!r}")
-        return sqlite3.connect(f"file:{place}?mode=ro", uri=True).execute(query)
+        file = sqlite3.connect(f"{Path(place).as_uri()}?mode=ro", uri=True)
+        file.text_factory = lambda text: text.decode("utf-8", "replace")
+        return file
     try:
         if kind == "duckdb":
             import duckdb
 
-            return duckdb.connect(place, read_only=True).execute(query)
+            return duckdb.connect(place, read_only=True)
         import psycopg
-
-        return psycopg.connect(place, autocommit=False).execute(query)
     except ImportError:
         raise SchemaError(f"{kind} needs another package", do=f"pip install 'privjail[{kind}]'") from None
+    connection = psycopg.connect(place, connect_timeout=10)
+    connection.read_only = True
+    return connection
 
 
-def fingerprint(origin: dict[str, Any], folder: Path) -> str:
-    """A hash of the files, so that changed data is noticed; for SQL, of the query alone."""
+def remarks(origin: dict[str, Any]) -> list[str]:
+    """What a curator should know about an origin."""
+    if "query" in origin and not re.search(r"\border\s+by\b", origin["query"], re.IGNORECASE):
+        return ["the query has no ORDER BY: the rows come in whatever order the database gives them"]
+    return []
+
+
+def fingerprint(origin: dict[str, Any]) -> str:
+    """A hash of the files, so that changed data is noticed; for SQL, of the place and query alone."""
     digest = hashlib.blake2b(digest_size=16)
-    if origin["kind"] in ("sqlite", "duckdb", "postgres"):
+    if "query" in origin:
         digest.update(f"{origin['place']}\n{origin['query']}".encode())
         return digest.hexdigest()
     files = _files(origin["place"]) if origin["kind"] == "folder" else [Path(origin["place"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 #: what `pip install 'privjail[jail]'` brings, and a thin analyst's install does not
-EXTRAS = {"polars", "pyarrow", "opendp", "dp_accounting", "typer", "rich", "click"}
+EXTRAS = {"polars", "pyarrow", "opendp", "dp_accounting", "typer", "rich", "click", "cryptography"}
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import sys
 from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,10 +19,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from privjail.curator.check import ColumnReport, check
-from privjail.curator.draft import draft, read_raw, spell
 from privjail.curator.jail_cli import register
 from privjail.errors import DPError
+
+if TYPE_CHECKING:
+    from privjail.curator.check import ColumnReport
 
 #: command → the module that holds its typer ``app``
 PARTS = {"local": "privjail.local.cli"}
@@ -85,6 +86,8 @@ def schema_draft(
     Types, ranges and categories are guessed from the data, so the draft itself gives data away: replace every range
     and list by what is known without the data.
     """
+    from privjail.curator.draft import draft, read_raw, spell
+
     if form is None:
         form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
     if out is not None and out.exists() and not force:
@@ -115,6 +118,9 @@ def schema_check(
 
     The numbers are exact. They are for you, who own the data, and for nobody else.
     """
+    from privjail.curator.check import check
+    from privjail.curator.draft import read_raw
+
     report = check(read_raw(file), schema, unit, max_rows_per_unit)
     console = Console()
     console.print(_check_table(report.columns, file.name))

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from privjail.catalogue.load import enforce, read_csv_text, read_parquet_frame
+from privjail.catalogue.files import read_csv_text, read_parquet_frame
+from privjail.catalogue.load import enforce
 from privjail.catalogue.schema import ColumnSchema
-from privjail.errors import SchemaError
 from privjail.ops.source import Unit
 from privjail.plan.domain import Domain, FloatDomain, IntDomain, TimeDomain
 
@@ -27,8 +27,6 @@ TOML_HEAD = """\
 
 def read_raw(path: Path) -> pl.DataFrame:
     """A file as it is: CSV (all text) or, by its ending, Parquet."""
-    if not path.is_file():
-        raise SchemaError(f"there is no file {path.name!r}")
     if path.suffix.lower() in (".parquet", ".pq"):
         return read_parquet_frame(path)
     return read_csv_text(path)

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import datetime
+import getpass
 import json
 import os
 import re
 import secrets
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privjail.catalogue.origins import fingerprint, origin_of
-from privjail.catalogue.schema import read_schema
+from privjail.budget.notions import Cost, Notion, RenyiDP
 from privjail.errors import BudgetError, PlanError, SchemaError
-from privjail.jail.events import Event, checked, texts
+from privjail.jail.events import Event, LedgerError, checked, texts
 from privjail.jail.ledger import DurableLedger
-from privjail.jail.server import open_store, token_hash
 from privjail.jail.state import NOTIONS, Scope, State
+from privjail.jail.store import open_store
 from privjail.jail.tls import make_certificates, user_certificate
+from privjail.jail.tokens import token_hash
 
 NAME = re.compile(r"[\w.@+-]{1,100}")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What `privjail init` wrote down."""
+    file = path / "jail.json"
+    if not file.is_file():
+        raise PlanError(f"{str(path)!r} is no jail", do="make one with: privjail init, or name it with --jail")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        if config["version"] != 1:
+            raise PlanError(f"{str(path)!r} was made by another version of privjail")
+    except (ValueError, TypeError, KeyError):
+        raise PlanError(f"{str(file)!r} is damaged", do="put it back from a copy") from None
+    return dict(config)
 
 
 class JailFolder:
@@ -27,9 +45,7 @@ class JailFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not (path / "jail.json").is_file():
-            raise PlanError(f"{str(path)!r} is no jail", do="make one with: privjail init")
-        self.config: dict[str, Any] = json.loads((path / "jail.json").read_text(encoding="utf-8"))
+        self.config = read_config(path)
         self.ledger = DurableLedger(open_store(path, self.config.get("ledger_url")))
 
     @property
@@ -48,55 +64,71 @@ class JailFolder:
 
     @staticmethod
     def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            known = "is a jail already" if (path / "jail.json").exists() else "is there already, and not empty"
+            raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
         path.mkdir(parents=True, exist_ok=True)
-        if (path / "jail.json").exists():
-            raise PlanError(f"{str(path)!r} is a jail already")
         os.chmod(path, 0o700)
-        make_certificates(path, hosts)
-        config = {"version": 1, "address": address, "ledger_url": ledger_url}
-        (path / "jail.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-        folder = JailFolder(path)
-        if not folder.ledger.state.datasets and not folder.ledger.state.users:
-            folder.ledger.record({"type": "init", "id": secrets.token_hex(16)})
-        return folder
+        try:
+            _furnish(path, hosts, address, ledger_url)
+        except BaseException:
+            shutil.rmtree(path)  # it was empty
+            raise
+        return JailFolder(path)
+
+    def _decide(self, make: Callable[[State], dict[str, Any]]) -> None:
+        """Write down a decision that was made on the newest state, and by whom."""
+        self.ledger.decide(lambda state: {**make(state), "by": _curator()})
 
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
         kind: str | None = None, query: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Add a data set; returns warnings. The rows are loaded once, to see that they fit the schema."""
+        from privjail.catalogue.origins import fingerprint, origin_of, remarks
+
         _check_name(name)
-        if name in self.state.datasets:
-            raise PlanError(
-                f"there was a data set {name!r} before; its budget cannot be set anew", do="use another name"
-            )
+        _check_new(name, self.state)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
-        limit = tuple(_given(b) for b in budget)
-        NOTIONS[notion](*limit)
+        limit = _new_limit(notion, budget)
         origin = origin_of(file, kind, query)
         text = schema if isinstance(schema, dict) else _schema_dict(schema)
-        warnings = self._trial(origin, text, unit)
-        mark = fingerprint(origin, self.path)
-        twins = [d.name for d in self.state.datasets.values() if d.fingerprint == mark]
-        if twins:
-            warnings.append(
-                f"the same data is already there as {twins[0]!r}: the two budgets add up for the same people"
-            )
-        self.ledger.record(
-            {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit), "notion": notion,
-             "limit": texts(limit), "fingerprint": mark}
-        )  # fmt: skip
+        mark = fingerprint(origin)
+        warnings = [*remarks(origin), *self._trial(origin, text, unit)]
+        body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit),
+                "notion": notion, "limit": texts(limit), "fingerprint": mark}  # fmt: skip
+
+        def make(state: State) -> dict[str, Any]:
+            _check_new(name, state)
+            for twin in state.datasets.values():
+                if twin.fingerprint == mark:
+                    warnings.append(
+                        f"the same data is already there as {twin.name!r}: the two budgets add up for the same people"
+                    )
+            return body
+
+        self._decide(make)
         return warnings
 
     def _trial(self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]) -> list[str]:
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
+        from privjail.catalogue.schema import read_schema
         from privjail.ops.source import Unit
 
         frame, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
         loose = [n for n, d in domains.items() if d.dtype == "untyped"]
         return [f"columns without a schema are untyped and unbounded: {', '.join(loose)}"] if loose else []
+
+    def remove_dataset(self, name: str) -> None:
+        """Close a data set for everybody, for good. What was spent stays on the ledger."""
+
+        def make(state: State) -> dict[str, Any]:
+            _dataset(state, name)
+            return {"type": "remove", "name": name}
+
+        self._decide(make)
 
     def add_user(self, name: str, role: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
         """Add a user, or give her a new token; returns the contents of her connection file."""
@@ -106,8 +138,8 @@ class JailFolder:
         token = secrets.token_urlsafe(32)
         expires = None
         if days is not None:
-            expires = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)).isoformat()
-        self.ledger.record({"type": "user", "name": name, "role": role, "token": token_hash(token), "expires": expires})
+            end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
+            expires = end.isoformat(timespec="seconds")
         file = {
             "address": self.config["address"],
             "user": name,
@@ -117,52 +149,110 @@ class JailFolder:
         if mutual:
             key, certificate = user_certificate(self.path, name)
             file |= {"key": key.decode(), "user_certificate": certificate.decode()}
+        body = {"type": "user", "name": name, "role": role, "token": token_hash(token), "expires": expires}
+        self._decide(lambda state: body)
         return file
 
     def set_group(self, name: str, members: list[str]) -> None:
         _check_name(name)
-        for member in members:
-            self._user(member)
-        self.ledger.record({"type": "group", "name": name, "members": sorted(set(members))})
+
+        def make(state: State) -> dict[str, Any]:
+            for member in members:
+                _user(state, member)
+            return {"type": "group", "name": name, "members": sorted(set(members))}
+
+        self._decide(make)
 
     def grant(self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None) -> None:
         """Set what a user or a group may spend on a data set. Raising it needs a reason."""
-        state = self.state
-        if dataset not in state.datasets:
-            raise PlanError(f"there is no data set {dataset!r}")
-        if group and who not in state.groups:
-            raise PlanError(f"there is no group {who!r}")
-        if not group:
-            self._user(who)
         self._limit(("group" if group else "user", who, dataset), budget, reason)
 
-    def raise_budget(self, dataset: str, budget: list[Any], reason: str) -> None:
+    def raise_budget(self, dataset: str, budget: list[Any], reason: str | None) -> None:
         """Change the hard cap of a data set."""
-        if dataset not in self.state.datasets:
-            raise PlanError(f"there is no data set {dataset!r}")
         self._limit(("dataset", "", dataset), budget, reason)
 
     def _limit(self, scope: Scope, budget: list[Any], reason: str | None) -> None:
-        state = self.state
-        notion = state.datasets[scope[2]].notion
-        limit = tuple(_given(b) for b in budget)
-        if len(limit) != len(notion.zero()):
-            raise BudgetError(f"a budget under {notion} has {len(notion.zero())} numbers, got {len(limit)}")
-        before = state.limits.get(scope)
-        if before is not None and any(new > old for new, old in zip(limit, before, strict=True)) and not reason:
-            raise PlanError("raising a budget needs a reason, which is logged", do="give --reason '…'")
-        self.ledger.record(
-            {"type": "limit", "scope": scope[0], "who": scope[1], "dataset": scope[2], "limit": texts(limit),
-             "reason": reason}
-        )  # fmt: skip
+        kind, who, dataset = scope
 
-    def revoke(self, user: str, dataset: str | None) -> None:
-        self._user(user)
-        self.ledger.record({"type": "revoke", "user": user, "dataset": dataset})
+        def make(state: State) -> dict[str, Any]:
+            entry = _dataset(state, dataset)
+            if kind == "user":
+                _user(state, who)
+            elif kind == "group":
+                _group(state, who)
+            limit = _limit_under(entry.notion, budget)
+            before = state.former.get(scope)
+            if before is not None and any(new > old for new, old in zip(limit, before, strict=True)):
+                _need(reason, "raising a budget")
+            return {"type": "limit", "scope": kind, "who": who, "dataset": dataset, "limit": texts(limit),
+                    "reason": reason}  # fmt: skip
 
-    def _user(self, name: str) -> None:
-        if name not in self.state.users:
-            raise PlanError(f"there is no user {name!r}", do=f"privjail user add {name}")
+        self._decide(make)
+
+    def revoke(self, who: str, dataset: str | None, group: bool = False) -> list[str]:
+        """Shut a user out, or take back the grant of a user or a group on one data set; returns warnings."""
+        warnings: list[str] = []
+
+        def make(state: State) -> dict[str, Any]:
+            if group and dataset is None:
+                raise PlanError("a group cannot be shut out as such", do="give --dataset NAME, or revoke its members")
+            (_group if group else _user)(state, who)
+            scope = ("group" if group else "user", who, dataset or "")
+            if dataset is not None:
+                _dataset(state, dataset)
+                if scope not in state.limits:
+                    raise PlanError(f"{who!r} has no grant on {dataset!r}", do="see: privjail budget")
+                rest = [g for g in state.groups_of(who) if ("group", g, dataset) in state.limits and not group]
+                warnings.extend(f"{who} may still use {dataset} as a member of {g}" for g in rest)
+            return {"type": "revoke", "scope": scope[0], "who": who, "dataset": dataset}
+
+        self._decide(make)
+        return warnings
+
+
+def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
+    make_certificates(path, hosts)
+    ledger = DurableLedger(open_store(path, ledger_url, new=True))
+    if not ledger.rows():  # a jail may join others whose ledger is there
+        ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
+    ledger.close()
+    config = {"version": 1, "address": address, "ledger_url": ledger_url}
+    with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(config, file, indent=1)
+
+
+def renew_anchor(path: Path, reason: str) -> None:
+    """Take the ledger as it is for the newest one: the curator says that it is, and why."""
+    _need(reason, "renewing an anchor")
+    config = read_config(path)
+    store = open_store(path, config.get("ledger_url"))
+    store.renew_anchor()
+    store.close()
+    JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
+
+
+def expect(events: list[Event], given: str) -> None:
+    """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
+    seq, _, head = given.partition(":")
+    if not seq.isdigit() or not head:
+        raise PlanError(f"{given!r} is no entry", do="give it as privjail verify prints it: SEQ:HASH")
+    if not 0 < int(seq) <= len(events) or events[int(seq) - 1].hash != head:
+        raise LedgerError(
+            f"the ledger does not hold the entry {seq} that you noted: it was rolled back or replaced",
+            do="put the newest copy of the ledger back",
+        )
+
+
+def _need(reason: str | None, what: str) -> None:
+    if not (reason or "").strip():
+        raise PlanError(f"{what} needs a reason, which is logged", do="give --reason '…'")
+
+
+def _curator() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for this user id
+        return str(os.getuid())
 
 
 def _check_name(name: str) -> None:
@@ -170,15 +260,54 @@ def _check_name(name: str) -> None:
         raise PlanError(f"{name!r} is no good name", do="use letters, digits and . _ - + @")
 
 
-def _given(budget: Any) -> Any:
-    from privjail.budget.amounts import amount
+def _check_new(name: str, state: State) -> None:
+    if name in state.datasets:
+        raise PlanError(f"there was a data set {name!r} before; its budget cannot be set anew", do="use another name")
 
-    return amount(budget, "the budget")
+
+def _dataset(state: State, name: str) -> Any:
+    if name not in state.datasets:
+        raise PlanError(f"there is no data set {name!r}", do="see: privjail dataset list")
+    return state.datasets[name]
+
+
+def _user(state: State, name: str) -> None:
+    if name not in state.users:
+        raise PlanError(f"there is no user {name!r}", do=f"privjail user add {name}")
+
+
+def _group(state: State, name: str) -> None:
+    if name not in state.groups:
+        raise PlanError(f"there is no group {name!r}", do=f"privjail group add {name} MEMBER …")
+
+
+def _new_limit(notion: str, budget: list[Any]) -> Cost:
+    """The numbers of a new data set's budget, as they are written down: ε; ε and δ; or ρ."""
+    needs = 2 if notion in ("approx", "renyi") else 1
+    if len(budget) != needs:
+        wanted = "eps,delta" if needs == 2 else "one number"
+        raise BudgetError(f"a {notion} budget is {wanted}, got {len(budget)} numbers", do="e.g. --budget 1.0,1e-6")
+    NOTIONS[notion](*budget)
+    return tuple(Fraction(b) for b in budget)
+
+
+def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
+    """A limit on a data set whose notion is already fixed."""
+    if isinstance(notion, RenyiDP) and len(budget) == 2:
+        # The order stays as it is: the limit is what ε and δ leave of the divergence at that order.
+        return notion.room(*budget)
+    made = NOTIONS[next(n for n, cls in NOTIONS.items() if cls is type(notion))]
+    if len(budget) != len(notion.zero()) or isinstance(notion, RenyiDP):
+        wanted = "eps,delta" if isinstance(notion, RenyiDP) or len(notion.zero()) == 2 else "one number"
+        raise BudgetError(f"a budget under {notion} is {wanted}, got {len(budget)} numbers")
+    limit = made(*budget).limit
+    assert limit is not None
+    return limit
 
 
 def _schema_dict(schema: Any) -> dict[str, Any]:
     """A schema file as a plain dictionary that the ledger can hold."""
-    from privjail.catalogue.schema import _load
+    from privjail.catalogue.schema import _load, read_schema
 
     if schema is None:
         return {}

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -14,29 +15,56 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from privjail.errors import DPError
 
 out = Console()
+HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
-HERE = Path("jail")
+Reason = Annotated[str | None, typer.Option(help="why; needed to raise a budget, and logged")]
 
 
 def quiet(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Errors of ours as one message, not a traceback."""
+    """Errors as one message, not a traceback."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
         except DPError as e:
-            Console(stderr=True).print(f"[red]{type(e).__name__}[/red]: ", end="")
-            print(e, file=sys.stderr)
-            raise typer.Exit(1) from None
+            print(f"{type(e).__name__}: {e}", file=sys.stderr)
+        except OSError as e:
+            print(f"privjail: {e.strerror}: {e.filename}" if e.filename else f"privjail: {e}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
     return run
+
+
+def _done(what: str, rest: str) -> None:
+    out.print(f"[green]{what}[/green] {escape(rest)}", soft_wrap=True)
+
+
+def _notes(warnings: list[str]) -> None:
+    for warning in warnings:
+        out.print(f"[yellow]note[/yellow]: {escape(warning)}", soft_wrap=True)
+
+
+def _names(kind: str) -> Callable[[typer.Context, str], list[str]]:
+    """Completion by what is in the jail."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        with contextlib.suppress(DPError, OSError):
+            state = _folder(Path(context.params.get("jail") or os.environ.get("PRIVJAIL_HOME") or HERE)).state
+            return [name for name in getattr(state, kind) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+DatasetName = Annotated[str, typer.Argument(help="the data set's name", autocompletion=_names("datasets"))]
 
 
 def _folder(path: Path) -> Any:
@@ -51,7 +79,7 @@ def _table(title: str, columns: list[str], rows: list[list[Any]], as_json: bool)
         return
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*("—" if cell is None else str(cell) for cell in row))
+        table.add_row(*("—" if cell is None else escape(str(cell)) for cell in row))
     out.print(table)
 
 
@@ -63,9 +91,7 @@ def _numbers(text: str | None) -> list[Any]:
     try:
         return [Fraction(part.strip()) for part in text.split(",")]
     except (ValueError, ZeroDivisionError):
-        raise DPError(
-            f"{text!r} is no budget", do="write a number, or several with commas: --budget 1.0,1e-6"
-        ) from None
+        raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None
 
 
 def _shown(cost: Any) -> str | None:
@@ -84,7 +110,7 @@ def _bar(spent: Any, limit: Any) -> str:
 def init(
     folder: Annotated[Path, typer.Argument(help="the folder to make")] = HERE,
     host: Annotated[list[str] | None, typer.Option(help="names and addresses that analysts will use")] = None,
-    port: Annotated[int, typer.Option(help="the port that analysts will connect to")] = 7443,
+    port: Annotated[int, typer.Option(help="the port that analysts will connect to", min=1, max=65535)] = 7443,
     ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
 ) -> None:
     """Make a jail: its folder, certificate and ledger."""
@@ -92,8 +118,10 @@ def init(
 
     names = list(host or ["localhost", "127.0.0.1"])
     JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
-    out.print(f"[green]made[/green] {folder}: certificate for {', '.join(names)}, ledger, and nothing else yet")
-    out.print(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}")
+    _done("made", f"{folder}: certificate for {', '.join(names)}, ledger, and nothing else yet")
+    out.print(
+        escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
+    )
 
 
 dataset = typer.Typer(help="Add and list data sets.", no_args_is_help=True)
@@ -108,7 +136,9 @@ def dataset_add(
     file: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, or a database")],
     budget: Annotated[str, typer.Option(help="the hard cap over all users together, e.g. 1.0 (or eps,delta)")],
     unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that says whose row it is")],
-    rows_per_unit: Annotated[int | None, typer.Option(help="most rows kept of one user; needed with a column")] = None,
+    rows_per_unit: Annotated[
+        int | None, typer.Option(help="most rows kept of one user; needed with a column", min=1)
+    ] = None,
     schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
     notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
     kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
@@ -119,15 +149,17 @@ def dataset_add(
     """Add a data set under a name, with its schema, budget and unit of protection."""
     if unit == "row" and rows_per_unit is not None:
         raise DPError("--rows-per-unit goes with a user column", do="give --unit COLUMN")
-    if table is not None and query is None:
+    if unit != "row" and rows_per_unit is None:
+        raise DPError(f"how many rows of one {unit!r} are kept at most?", do="give --rows-per-unit N")
+    if table is not None:
+        if query is not None:
+            raise DPError("--table and --query exclude each other")
         if not table.replace("_", "").replace(".", "").isalnum():
             raise DPError(f"{table!r} is no table name", do="use --query")
         query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
     whose = (None, 1) if unit == "row" else (unit, rows_per_unit)
-    warnings = _folder(jail).add_dataset(name, file, schema, _numbers(budget), notion, whose, kind, query)
-    for warning in warnings:
-        out.print(f"[yellow]note[/yellow]: {warning}")
-    out.print(f"[green]added[/green] {name}: budget {budget} ({notion}), unit of protection: {unit}")
+    _notes(_folder(jail).add_dataset(name, file, schema, _numbers(budget), notion, whose, kind, query))
+    _done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
 
 
 @dataset.command("list")
@@ -145,31 +177,42 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
 
 @dataset.command("remove")
 @quiet
-def dataset_remove(name: str, jail: Where = HERE) -> None:
-    """Close a data set for everybody. What was spent stays on the ledger."""
-    folder = _folder(jail)
-    if name not in folder.state.datasets:
-        raise DPError(f"there is no data set {name!r}")
-    folder.ledger.record({"type": "remove", "name": name})
+def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
+    """Close a data set for everybody, for good. What was spent stays on the ledger, and the name stays taken."""
+    _folder(jail).remove_dataset(name)
+    _done("removed", name)
 
 
 @user.command("add")
 @quiet
 def user_add(
     name: str,
-    role: Annotated[str, typer.Option(help="analyst or curator")] = "analyst",
-    days: Annotated[int, typer.Option(help="days until the token expires")] = 90,
+    role: Annotated[str, typer.Option(help="analyst or curator; over the wire both may do the same")] = "analyst",
+    days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
     jail: Where = HERE,
 ) -> None:
-    """Add a user (or give her a new token) and write the connection file that she connects with."""
-    file = _folder(jail).add_user(name, role, days, mutual_tls)
+    """Add a user and write the connection file that she connects with.
+
+    Again for the same name: a new token, which ends the old one and any revocation. What she spent stays spent.
+    """
+    folder = _folder(jail)
     path = output or Path(f"{name}.privjail")
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    there = path.exists()
+    # Opened first: a token that cannot be handed over must not replace one that works.
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as f:
+        os.fchmod(fd, 0o600)
+        try:
+            file = folder.add_user(name, role, days, mutual_tls)
+        except DPError:
+            if not there:
+                path.unlink()
+            raise
+        f.truncate()
         json.dump(file, f, indent=1)
-    out.print(f"[green]added[/green] {name}; hand {path} to her in private: it holds her token")
+    _done("added", f"{name}; hand {path} to her in private: it holds her token, which is kept nowhere else")
 
 
 @user.command("list")
@@ -183,10 +226,14 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
 
 @group.command("add")
 @quiet
-def group_add(name: str, members: list[str], jail: Where = HERE) -> None:
-    """Make a group, or change its members."""
-    _folder(jail).set_group(name, members)
-    out.print(f"[green]group[/green] {name}: {', '.join(members)}")
+def group_add(
+    name: str,
+    members: Annotated[list[str] | None, typer.Argument(help="all its members", autocompletion=_names("users"))] = None,
+    jail: Where = HERE,
+) -> None:
+    """Make a group, or set its members anew. What the group has spent stays with it."""
+    _folder(jail).set_group(name, members or [])
+    _done("group", f"{name}: {', '.join(members or ['nobody'])}")
 
 
 @group.command("list")
@@ -199,34 +246,34 @@ def group_list(jail: Where = HERE, as_json: Json = False) -> None:
 
 @quiet
 def grant(
-    who: Annotated[str, typer.Argument(help="a user, or with --group a group")],
-    dataset: str,
+    who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
+    dataset: DatasetName,
     budget: Annotated[str, typer.Option(help="what may be spent, e.g. 0.5")],
     group: Annotated[bool, typer.Option("--group", help="WHO is a group: its members share the budget")] = False,
-    reason: Annotated[str | None, typer.Option(help="why; needed to raise a budget, and logged")] = None,
+    reason: Reason = None,
     jail: Where = HERE,
 ) -> None:
-    """Let a user or a group spend on a data set."""
+    """Let a user or a group spend on a data set. Every limit that applies must allow a release."""
     _folder(jail).grant(who, dataset, _numbers(budget), group, reason)
-    out.print(f"[green]granted[/green] {who}: {budget} on {dataset}")
+    _done("granted", f"{who}: {budget} on {dataset}")
 
 
 @quiet
 def budget(
-    dataset: Annotated[str | None, typer.Argument(help="with --raise: the data set")] = None,
+    dataset: Annotated[str | None, typer.Argument(help="only this data set", autocompletion=_names("datasets"))] = None,
     raise_to: Annotated[str | None, typer.Option("--raise", help="a new hard cap for the data set")] = None,
-    reason: Annotated[str | None, typer.Option(help="why; logged")] = None,
+    reason: Reason = None,
     jail: Where = HERE,
     as_json: Json = False,
 ) -> None:
     """Show what was spent, by data set, group and user; or change the cap of a data set."""
     folder = _folder(jail)
     if raise_to is not None:
-        if dataset is None or reason is None:
-            raise DPError(
-                "raising a budget needs the data set and a reason", do="privjail budget NAME --raise 2 --reason …"
-            )
+        if dataset is None:
+            raise DPError("whose budget is to be raised?", do="privjail budget NAME --raise 2 --reason …")
         folder.raise_budget(dataset, _numbers(raise_to), reason)
+    if dataset is not None and dataset not in folder.state.datasets:
+        raise DPError(f"there is no data set {dataset!r}", do="see: privjail dataset list")
     state = folder.state
     scopes = sorted(set(state.limits) | set(state.trees))
     rows = []
@@ -243,41 +290,76 @@ def budget(
 def log(
     jail: Where = HERE,
     as_json: Json = False,
-    last: Annotated[int, typer.Option("-n", help="how many entries")] = 50,
+    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
 ) -> None:
     """Show the audit log: what was decided, asked and charged. Answers are not in it."""
-    folder = _folder(jail)
-    events = folder.events()[-last:]
+    events = [e for e in _folder(jail).events() if e.body["type"] != "answer"][-last:]
     rows = [[e.seq, e.body.get("at"), e.body["type"], e.body.get("user") or e.body.get("who") or e.body.get("name"),
-             _told(e.body)] for e in events]  # fmt: skip
-    _table("log", ["entry", "at", "what", "who", "details"], rows, as_json)
+             _told(e.body), e.body.get("by")] for e in events]  # fmt: skip
+    _table("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
 
 
 def _told(body: dict[str, Any]) -> str:
+    because = f" because {body['reason']}" if body.get("reason") else ""
     match body["type"]:
         case "charge":
             cost = "; ".join(f"{d}: {', '.join(c)}" for d, _, c in body["charges"])
             asked = "; ".join(f"{value} | {mechanism}" for value, mechanism in body.get("program", []))
             return f"{cost} for {asked}"
         case "limit":
-            reason = f" because {body['reason']}" if body.get("reason") else ""
-            return f"{body['scope']} {body['who']} may spend {', '.join(body['limit'])} on {body['dataset']}{reason}"
+            who = " ".join(part for part in (body["scope"], body["who"]) if part)
+            return f"{who} may spend {', '.join(body['limit'])} on {body['dataset']}{because}"
         case "dataset":
             return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
+        case "user":
+            return f"{body['role']}, until {body['expires']}"
+        case "revoke":
+            return f"the grant on {body['dataset']}" if body["dataset"] else "shut out"
         case "group":
             return ", ".join(body["members"])
-    return ""
+    return because.strip()
 
 
 @quiet
 def revoke(
-    user: str,
-    dataset: Annotated[str | None, typer.Option(help="only the grant on this data set")] = None,
+    who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
+    dataset: Annotated[
+        str | None, typer.Option(help="only the grant on this data set", autocompletion=_names("datasets"))
+    ] = None,
+    group: Annotated[bool, typer.Option("--group", help="WHO is a group")] = False,
     jail: Where = HERE,
 ) -> None:
     """Shut a user out, or take back one grant. It holds from the next request on."""
-    _folder(jail).revoke(user, dataset)
-    out.print(f"[green]revoked[/green] {user}" + (f" on {dataset}" if dataset else ""))
+    _notes(_folder(jail).revoke(who, dataset, group))
+    _done("revoked", who + (f" on {dataset}" if dataset else ""))
+
+
+@quiet
+def verify(
+    jail: Where = HERE,
+    as_json: Json = False,
+    expect: Annotated[str | None, typer.Option(help="SEQ:HASH as printed earlier: the ledger must hold it")] = None,
+    renew_anchor: Annotated[
+        bool, typer.Option("--renew-anchor", help="trust the ledger as it is; only if no older copy was put back")
+    ] = False,
+    reason: Annotated[str | None, typer.Option(help="why the anchor is renewed; logged")] = None,
+) -> None:
+    """Check the whole ledger, and print its newest entry, to be noted where no restore of this machine reaches.
+
+    A ledger that was rolled back together with its anchors looks whole; only an entry noted elsewhere tells.
+    """
+    from privjail.curator import folder as jails
+
+    if renew_anchor:
+        jails.renew_anchor(jail, reason or "")
+    events = _folder(jail).events()
+    if expect is not None:
+        jails.expect(events, expect)
+    head = f"{events[-1].seq}:{events[-1].hash}"
+    if as_json:
+        print(json.dumps({"entries": len(events), "head": head}))
+    else:
+        _done("whole", f"{len(events)} entries; newest: {head}")
 
 
 @quiet
@@ -292,25 +374,33 @@ def serve(
     workers: Annotated[int, typer.Option(help="requests at work at once")] = 8,
 ) -> None:
     """Serve the jail until it is stopped."""
+    from privjail.curator.folder import read_config
     from privjail.jail.server import Options, start
 
-    folder = _folder(jail)
-    url = folder.config.get("ledger_url")
-    folder.ledger.close()
+    url = read_config(jail).get("ledger_url")
     running = start(
         jail,
         Options(host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, url),
     )
     signal.signal(signal.SIGTERM, lambda *_: running.server.stop(grace=2))
     print(f"serving on {host}:{running.port}", flush=True)
+    threading.Thread(target=_warm, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         running.wait()
     running.stop()
 
 
+def _warm() -> None:
+    """Import what the first release needs: slow, and not needed to open the port."""
+    import importlib
+
+    for module in ("privjail.catalogue.origins", "privjail.engines.polars", "opendp.prelude"):
+        importlib.import_module(module)
+
+
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for command in (init, grant, budget, log, revoke, serve):
+    for command in (init, grant, budget, log, revoke, verify, serve):
         app.command()(command)
     for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)

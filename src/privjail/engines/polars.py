@@ -7,14 +7,15 @@ of the groups of one partition are read off one contingency table, whatever grou
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from privjail.ops.carried import Carried
-from privjail.ops.compare import Compare
+from privjail.ops.compare import Compare, exact
 from privjail.ops.filter import Filter
 from privjail.ops.ranks import Ranks
 from privjail.ops.source import Source
@@ -62,20 +63,35 @@ class PolarsEngine:
                 done[node] = self._value(node, [done[each] for each in node.inputs()])
         return done[value]
 
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
+        """The rows themselves, in their order: what distances speak of. Nothing of this is ever released."""
+        size, index = self._size(rows.base), self._index(rows)
+        held = {name: self._column(each, size) for name, each in columns.items()}
+        return pl.DataFrame(held if index is None else {name: c.gather(index) for name, c in held.items()})
+
     def _value(self, node: Value, inputs: list[Any]) -> Any:
         match node:
             case Tally():
                 table = self._tally(node.rows, node.keys, node.value)
                 return [int(x) for x in table.ravel()] if node.keys else int(table)
             case Ranks():
-                column = self._column(node.a, self._size(node.rows.base))
-                index = self._index(node.rows)
-                held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
-                points = np.array([c.value for c in node.candidates], dtype=held.dtype)
-                below = np.searchsorted(held, points, side="left")
-                above = len(held) - np.searchsorted(held, points, side="right")
-                return node.compute(below.tolist(), above.tolist())
+                return node.compute(*self._sides(node))
         return node.compute(*inputs)
+
+    def _sides(self, node: Ranks) -> tuple[list[int], list[int], int]:
+        """How many values lie below each candidate, how many above it, and how many there are."""
+        column, index = self._column(node.a, self._size(node.rows.base)), self._index(node.rows)
+        held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
+        domain = node.a.domain
+        assert isinstance(domain, (IntDomain, FloatDomain))
+
+        def count(op: str, side: Literal["left", "right"]) -> np.ndarray[Any, Any]:
+            bounds = [exact(domain, op, c.value) for c in node.candidates]
+            found = np.searchsorted(held, np.array([b for b in bounds if not isinstance(b, bool)], held.dtype), side)
+            among = iter(found if op == "<" else len(held) - found)
+            return np.array([len(held) * b if isinstance(b, bool) else next(among) for b in bounds], np.int64)
+
+        return count("<", "left").tolist(), count(">", "right").tolist(), len(held)
 
     # -- rows: positions in the base, None for all of them
 
@@ -212,7 +228,7 @@ class PolarsEngine:
             if isinstance(labels, range):
                 column = column - labels.start
             codes = column.cast(pl.Int64()).fill_null(len(labels)).to_numpy()
-            if by.base is not None:
+            if by.base is not None:  # a constant has as many rows as the table that it is used in
                 self._cache.put(key, codes, codes.nbytes)
         else:
             codes = np.asarray(self._cache[key])

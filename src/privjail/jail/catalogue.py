@@ -7,9 +7,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from privjail.catalogue.load import enforce
-from privjail.catalogue.origins import fetch, fingerprint
-from privjail.catalogue.schema import read_schema
 from privjail.errors import PlanError, SchemaError
 from privjail.jail.ledger import DurableLedger
 from privjail.ops.source import Dataset, Source
@@ -43,8 +40,13 @@ class Catalogue:
             return self._open[name]
 
     def _load(self, name: str) -> Source:
+        # The engine is slow to import: a jail opens its port first.
+        from privjail.catalogue.load import enforce
+        from privjail.catalogue.origins import fetch, fingerprint
+        from privjail.catalogue.schema import read_schema
+
         entry = self._ledger.state.datasets[name]
-        if fingerprint(entry.origin, self._folder) != entry.fingerprint:
+        if fingerprint(entry.origin) != entry.fingerprint:
             raise SchemaError(
                 f"the data of {name!r} has changed since it was added",
                 do="the curator adds changed data under a new name, with a budget of its own",

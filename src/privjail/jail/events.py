@@ -32,7 +32,7 @@ class Event:
 
 def spelled(body: dict[str, Any]) -> str:
     """One spelling for one body."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def chained(previous: str, seq: int, text: str) -> str:
@@ -46,16 +46,23 @@ def linked(previous: Event | None, body: dict[str, Any]) -> Event:
     return Event(seq, chained(before, seq, spelled(body)), body)
 
 
-def checked(previous: Event | None, seq: int, hash_: str, text: str) -> Event:
+def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
     """An event read from disk, if it continues the chain."""
     before = GENESIS if previous is None else previous.hash
     expected = 1 if previous is None else previous.seq + 1
-    if seq != expected or chained(before, seq, text) != hash_:
+    if seq != expected or not isinstance(text, str) or chained(before, expected, text) != hash_:
         raise LedgerError(
             f"the ledger is damaged or was changed at entry {expected}",
             do="restore the newest complete copy; budgets must not be lowered by a restore",
         )
-    return Event(seq, hash_, json.loads(text))
+    return Event(expected, hash_, json.loads(text))
+
+
+def rolled_back(ends: int, written: int) -> LedgerError:
+    return LedgerError(
+        f"the ledger was rolled back: it ends at entry {ends}, but entry {written} was written",
+        do="put the newest copy of the ledger back",
+    )
 
 
 def amounts(texts: list[str] | None) -> tuple[Fraction, ...] | None:

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from privjail.budget.ledger import Charge
 from privjail.budget.notions import Cost, Notion
-from privjail.budget.tree import Address
 from privjail.errors import PlanError
-from privjail.jail.events import texts
+from privjail.jail.events import Event, LedgerError, texts
 from privjail.jail.state import State
-from privjail.jail.store import Store
+from privjail.jail.store import FIRST, Row, Store, StoreLost
 from privjail.plan.cells import Cell
 
-
-def address_of(cell: Cell) -> Address:
-    """A cell by names that mean the same in every process."""
-    known: Address | None = cell.__dict__.get("_address")
-    if known is None:
-        known = ()
-        if cell.parent is not None:
-            assert not isinstance(cell.partition, str)
-            known = (*address_of(cell.parent), (cell.partition.name, f"{cell.key.type_}:{cell.key.spelling}"))
-        object.__setattr__(cell, "_address", known)
-    return known
+T = TypeVar("T")
+PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
 
 
 def dataset_of(cell: Cell) -> str:
@@ -40,48 +33,72 @@ class DurableLedger:
         self._store = store
         self._lock = threading.RLock()
         self.state = State()
+        self._broken = False
         for event in store.start():
+            self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
+        try:
             self.state.apply(event.body)
+        except Exception:
+            self._broken = True
+            raise
 
     def refresh(self) -> None:
         """Take in what others wrote."""
         with self._lock:
-            for event in self._store.news():
-                self.state.apply(event.body)
+            self._again(self._refresh)
+
+    def _refresh(self) -> None:
+        if self._broken:
+            raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
+        for event in self._store.news():
+            self._apply(event)
 
     def record(self, body: dict[str, Any]) -> None:
         """Append a curator's decision."""
-        with self._lock, self._store.writing() as writing:
-            self.refresh()
-            event = writing.append({"at": _now(), **body})
-        self.state.apply(event.body)
+        self.decide(lambda state: body)
+
+    def decide(self, make: Callable[[State], dict[str, Any]]) -> None:
+        """Append a curator's decision that is made on the newest state: nothing can happen in between."""
+        with self._lock:
+            with self._store.writing() as writing:
+                self._refresh()
+                event = writing.append({"at": _now(), **make(self.state)})
+            self._apply(event)
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
                caps: dict[str, Cost]) -> None:  # fmt: skip
         """Charge a request once: check every limit and write it down, or raise and write nothing."""
-        listed = [(dataset_of(cell), address_of(cell), cost) for cell, cost in charges]
-        with self._lock:
+        listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
+
+        def once() -> None:
+            event = None
             with self._store.writing() as writing:
-                self.refresh()
+                self._refresh()
                 known = self.state.requests.get((user, request))
-                if known is not None:
-                    if known != digest:
-                        raise PlanError("this request id was used before, for another request")
-                    return
-                self.state.check(user, listed, caps)
-                event = writing.append(
-                    {
-                        "type": "charge",
-                        "at": _now(),
-                        "user": user,
-                        "groups": self.state.groups_of(user),
-                        "request": request,
-                        "digest": digest,
-                        "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
-                        **body,
-                    }
-                )
-            self.state.apply(event.body)
+                if known is not None and known != digest:
+                    raise PlanError("this request id was used before, for another request")
+                if known is None:
+                    self.state.check(user, listed, caps)
+                    event = writing.append(
+                        {
+                            "type": "charge",
+                            "at": _now(),
+                            "user": user,
+                            "groups": self.state.groups_of(user),
+                            "request": request,
+                            "digest": digest,
+                            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
+                            **body,
+                        }
+                    )
+            if event is not None:
+                self._apply(event)
+
+        with self._lock:
+            self._again(once)
 
     def known(self, user: str, request: str) -> str | None:
         """The digest of a request that was charged before, if there was one."""
@@ -90,17 +107,53 @@ class DurableLedger:
             return self.state.requests.get((user, request))
 
     def answer(self, user: str, request: str) -> bytes | None:
-        return self._store.answer(user, request)
+        """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
+        with self._lock:
+            self.refresh()
+            digest = self.state.answers.get((user, request))
+            if digest is None:
+                return None
+            body = self._again(lambda: self._store.kept(user, request))
+        if body is None or hashlib.sha256(body).hexdigest() != digest:
+            raise LedgerError("the answer that was kept for this request was lost or changed")
+        return body
 
     def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
         """Keep an answer before it is sent; the first one kept is the one that is sent."""
-        self._store.put_answer(user, request, body)
-        kept = self._store.answer(user, request)
-        return body if kept is None else kept
 
-    def rows(self) -> list[tuple[int, str, str]]:
+        def once() -> None:
+            event = None
+            with self._store.writing() as writing:
+                self._refresh()
+                if (user, request) not in self.state.answers:
+                    digest = hashlib.sha256(body).hexdigest()
+                    event = writing.append(
+                        {"type": "answer", "user": user, "request": request, "sha256": digest}, (user, request, body)
+                    )
+            if event is not None:
+                self._apply(event)
+
+        with self._lock:
+            self._again(once)
+            kept = self.answer(user, request)
+        if kept is None:
+            raise LedgerError("the answer of this request could not be kept")
+        return kept
+
+    def _again(self, work: Callable[[], T]) -> T:
+        """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return work()
+            except StoreLost:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def rows(self) -> list[Row]:
         """All entries as they are stored."""
-        return self._store.after(0)
+        return self._store.since(FIRST)
 
     def close(self) -> None:
         self._store.close()

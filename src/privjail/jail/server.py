@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import gc
-import hashlib
 import json
 import logging
 import secrets
@@ -25,7 +24,8 @@ from privjail.jail.limits import Busy, Limits
 from privjail.jail.metrics import serve_metrics
 from privjail.jail.service import Failed, Service, on_clock
 from privjail.jail.sessions import Sessions
-from privjail.jail.store import SQLiteStore, Store
+from privjail.jail.store import open_store
+from privjail.jail.tokens import token_hash
 from privjail.mechanisms.noise import Noise
 
 log = logging.getLogger("privjail.jail")
@@ -53,19 +53,6 @@ class Options:
     metrics_port: int | None = None
     ledger_url: str | None = None
     limits: Limits = Limits()
-
-
-def open_store(folder: Path, url: str | None) -> Store:
-    if url is None:
-        return SQLiteStore(folder)
-    from privjail.jail.postgres import PostgresStore
-
-    return PostgresStore(url, folder)
-
-
-def token_hash(token: str) -> str:
-    """Tokens are 256 random bits, so that one plain hash is enough to keep them by."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def spelled(error: DPError) -> str:

@@ -38,17 +38,21 @@ class Service:
     """The calls of the wire, for a user whose identity is already established."""
 
     def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None) -> None:
-        from privjail.engines.polars import PolarsEngine
-
         self.ledger, self.catalogue, self.limits = ledger, catalogue, limits
         self.noise = noise or Noise()
         self.metrics = Metrics()
-        self.sessions = Sessions(limits, lambda: PolarsEngine(limits.cache_bytes_per_session, catalogue.frames))
+        self.sessions = Sessions(limits, self._engine)
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._at_work: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
+
+    def _engine(self) -> Any:
+        # Slow to import: a jail opens its port first.
+        from privjail.engines.polars import PolarsEngine
+
+        return PolarsEngine(self.limits.cache_bytes_per_session, self.catalogue.frames)
 
     def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
         if request.version != VERSION:
@@ -149,7 +153,7 @@ class Service:
         body = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(self.ledger, user, number, digest, body, caps, self.limits, self.denominators, deadline)
         try:
-            answers = Jail(session.engine, ledger, self.noise).release(asks)  # type: ignore[arg-type]
+            answers = Jail(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP, RenyiDP
-from privjail.budget.tree import Address, CostTree
+from privjail.budget.tree import CostTree
 from privjail.errors import BudgetExceeded, PlanError
-from privjail.jail.events import amounts
+from privjail.jail.events import LedgerError, amounts
 from privjail.ops.source import Unit
+from privjail.plan.cells import Address
 
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
 NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
@@ -50,28 +52,36 @@ class State:
 
     datasets: dict[str, DatasetEntry] = field(default_factory=dict)
     users: dict[str, UserEntry] = field(default_factory=dict)
-    groups: dict[str, set[str]] = field(default_factory=dict)
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
     limits: dict[Scope, Cost | None] = field(default_factory=dict)
+    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
     trees: dict[Scope, CostTree] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
+    answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): hash of what was answered
     releases: int = 0
+    _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
     # -- applying
 
     def apply(self, body: dict[str, Any]) -> None:
-        getattr(self, f"_on_{body['type']}")(body)
+        act = getattr(self, f"_on_{body.get('type')}", None)
+        if act is None:
+            raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
+        with self._lock:
+            act(body)
 
     def _on_init(self, body: dict[str, Any]) -> None:
         """The first event: says what jail this is."""
 
+    def _on_anchor(self, body: dict[str, Any]) -> None:
+        """The curator had the anchor renewed: logged, since it may hide a rollback."""
+
     def _on_dataset(self, body: dict[str, Any]) -> None:
-        limit = amounts(body["limit"])
-        notion = NOTIONS[body["notion"]](*(limit or ())) if body["notion"] != "renyi" else RenyiDP(*(limit or ()))
         name = body["name"]
-        self.datasets[name] = DatasetEntry(
-            name, body["origin"], body["schema"], Unit(*body["unit"]), notion, body["fingerprint"]
-        )
-        self.limits["dataset", "", name] = notion.limit
+        notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
+        unit = Unit(*body["unit"])
+        self.datasets[name] = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"])
+        self._set(("dataset", "", name), notion.limit)
 
     def _on_remove(self, body: dict[str, Any]) -> None:
         self.datasets[body["name"]].removed = True
@@ -80,17 +90,21 @@ class State:
         self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
 
     def _on_revoke(self, body: dict[str, Any]) -> None:
-        if body.get("dataset") is None:
-            self.users[body["user"]].revoked = True
+        if body["dataset"] is None:
+            self.users[body["who"]].revoked = True
         else:
-            self.limits.pop(("user", body["user"], body["dataset"]), None)
+            self.limits.pop((body["scope"], body["who"], body["dataset"]), None)
 
     def _on_group(self, body: dict[str, Any]) -> None:
-        self.groups[body["name"]] = set(body["members"])
+        self.groups[body["name"]] = frozenset(body["members"])
 
     def _on_limit(self, body: dict[str, Any]) -> None:
-        limit = amounts(body["limit"])
-        self.limits[body["scope"], body["who"], body["dataset"]] = limit
+        self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
+
+    def _set(self, scope: Scope, limit: Cost | None) -> None:
+        self.limits[scope] = limit
+        if limit is not None:
+            self.former[scope] = limit
 
     def _on_charge(self, body: dict[str, Any]) -> None:
         self.requests[body["user"], body["request"]] = body["digest"]
@@ -98,23 +112,29 @@ class State:
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
-                self.tree(scope).add(steps, amounts(cost) or ())
+                self._tree(scope).add(steps, amounts(cost) or ())
+
+    def _on_answer(self, body: dict[str, Any]) -> None:
+        self.answers[body["user"], body["request"]] = body["sha256"]
 
     # -- asking
 
     def groups_of(self, user: str) -> list[str]:
-        return sorted(g for g, members in self.groups.items() if user in members)
+        with self._lock:
+            return sorted(g for g, members in self.groups.items() if user in members)
 
     def scopes(self, user: str, dataset: str, groups: list[str]) -> list[Scope]:
         return [("dataset", "", dataset), ("user", user, dataset), *(("group", g, dataset) for g in groups)]
 
-    def tree(self, scope: Scope) -> CostTree:
+    def _tree(self, scope: Scope) -> CostTree:
         if scope not in self.trees:
             self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
         return self.trees[scope]
 
     def total(self, scope: Scope) -> Cost:
-        return self.tree(scope).total
+        with self._lock:
+            tree = self.trees.get(scope)
+            return self.datasets[scope[2]].notion.zero() if tree is None else tree.total
 
     def allowed(self, user: str, dataset: str) -> bool:
         """Whether a user has a grant, of her own or through a group."""
@@ -128,26 +148,31 @@ class State:
         """Refuse a release that some limit does not allow. Changes nothing."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
-        try:
-            for dataset, address, cost in charges:
-                if not self.allowed(user, dataset):
-                    raise PlanError(f"there is no data set {dataset!r} for you")
-                for scope in self.scopes(user, dataset, self.groups_of(user)):
-                    undo.append(self.tree(scope).add(address, cost))
-                    touched[scope] = None
-            for scope in touched:
-                self._within(scope, caps)
-        finally:
-            for step in reversed(undo):
-                step()
+        with self._lock:
+            try:
+                for dataset, address, cost in charges:
+                    if not self.allowed(user, dataset):
+                        raise PlanError(f"there is no data set {dataset!r} for you")
+                    for scope in self.scopes(user, dataset, self.groups_of(user)):
+                        undo.append(self._tree(scope).add(address, cost))
+                        touched[scope] = None
+                for scope in touched:
+                    self._within(scope, caps)
+            finally:
+                for step in reversed(undo):
+                    step()
+                for scope in touched:
+                    if not self.trees[scope].cost:
+                        del self.trees[scope]
 
     def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
-        total = self.total(scope)
         kind, who, dataset = scope
-        for limit, whose in ((self.limits.get(scope), _whose(kind, who)), (caps.get(dataset), "of this block")):
-            if limit is None or (whose == "of this block" and kind != "user"):
-                continue
-            if any(spent > most for spent, most in zip(total, limit, strict=False)):
+        limits = [(self.limits.get(scope), _whose(kind, who))]
+        if kind == "user":
+            limits.append((caps.get(dataset), "of this block"))
+        for limit, whose in limits:
+            # A cap of a block is about the first number only, ε or ρ.
+            if limit is not None and any(s > most for s, most in zip(self.total(scope), limit, strict=False)):
                 raise BudgetExceeded(
                     f"this would raise what {dataset!r} has cost over the limit {whose} "
                     f"({', '.join(f'{float(x):.12g}' for x in limit)}); nothing was charged",

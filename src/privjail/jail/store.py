@@ -3,51 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from privjail.jail.events import Event, LedgerError, checked, linked, spelled
+from privjail.jail.anchor import Anchor, Note, owed
+from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, spelled
+
+Row = tuple[Any, Any, Any]
+FIRST = -(2**63)  # below any entry, so that none is overlooked
+Answer = tuple[str, str, bytes]  # user, request id, what was answered
 
 
-class Anchor:
-    """A note beside the ledger of its newest entry, written before the entry itself.
-
-    A ledger that was rolled back to an older copy lacks the noted entry, or has another one in its place. An entry
-    that a crash kept from being written is written from the note. Two files take turns, so that one is whole.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._files = [folder / "anchor.0", folder / "anchor.1"]
-
-    def write(self, event: Event) -> None:
-        body = spelled({"seq": event.seq, "hash": event.hash, "body": event.body}).encode()
-        fd = os.open(self._files[event.seq % 2], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(fd, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            os.fdatasync(fd)
-        finally:
-            os.close(fd)
-
-    def read(self) -> Event | None:
-        notes = [note for note in map(self._one, self._files) if note is not None]
-        return max(notes, key=lambda e: e.seq, default=None)
-
-    @staticmethod
-    def _one(path: Path) -> Event | None:
-        try:
-            digest, body = path.read_bytes().split(b"\n", 1)
-        except (OSError, ValueError):
-            return None
-        if hashlib.sha256(body).hexdigest().encode() != digest:
-            return None
-        note = json.loads(body)
-        return Event(note["seq"], note["hash"], note["body"])
+class StoreLost(LedgerError):
+    """The connection to the ledger was lost. What was being written is there, or is not."""
 
 
 class Store:
@@ -60,18 +33,20 @@ class Store:
         """One writer at a time, in this process and others; all that is appended is kept, or none of it."""
         raise TypeError
 
-    def after(self, seq: int) -> list[tuple[int, str, str]]:
+    def since(self, seq: int) -> list[Row]:
+        """The entry with this number, without its body, and all later ones."""
         raise TypeError
 
-    def answer(self, user: str, request: str) -> bytes | None:
-        raise TypeError
-
-    def put_answer(self, user: str, request: str, body: bytes) -> None:
-        """Keep an answer, unless there is one already: the first one stands."""
+    def kept(self, user: str, request: str) -> bytes | None:
+        """The answer that was kept for a request."""
         raise TypeError
 
     def start(self) -> list[Event]:
         """Check the whole chain against itself and the anchor; all events, in order."""
+        raise TypeError
+
+    def renew_anchor(self) -> None:
+        """Note the newest entry anew, whatever was noted before. Only a curator may decide this."""
         raise TypeError
 
     def close(self) -> None:
@@ -79,26 +54,33 @@ class Store:
 
     def news(self) -> list[Event]:
         """Events that were appended since the last call, by whomever; each is checked against the chain."""
+        rows = self.since(self.last.seq if self.last else FIRST)
+        if self.last is not None:
+            if not rows or rows[0][:2] != (self.last.seq, self.last.hash):
+                raise rolled_back(0 if not rows else rows[0][0] - 1, self.last.seq)
+            rows = rows[1:]
         found = []
-        for seq, hash_, text in self.after(self.last.seq if self.last else 0):
-            self.last = checked(self.last, seq, hash_, text)
-            found.append(self.last)
+        last = self.last
+        for row in rows:
+            last = checked(last, *row)
+            found.append(last)
+        self.last = last
         return found
 
 
 class Writing:
     """A transaction: append and it is kept when the block ends."""
 
-    def __init__(self, store: Store, insert: Any, anchor: Anchor | None) -> None:
-        self._store, self._insert, self._anchor = store, insert, anchor
+    def __init__(self, store: Store, insert: Callable[[Note], None]) -> None:
+        self._store, self._insert = store, insert
         self._before: list[Event | None] = []
 
-    def append(self, body: dict[str, Any]) -> Event:
+    def append(self, body: dict[str, Any], answer: Answer | None = None) -> Event:
+        if self._before:
+            raise TypeError("one entry in one transaction: the anchor holds no more")
         event = linked(self._store.last, body)
+        self._insert(Note(event, None if answer is None else answer[2]))
         self._before.append(self._store.last)
-        if self._anchor is not None:
-            self._anchor.write(event)
-        self._insert(event.seq, event.hash, spelled(body))
         self._store.last = event
         return event
 
@@ -112,83 +94,124 @@ class Writing:
         return bool(self._before)
 
 
-class SQLiteStore(Store):
-    """A file, write-ahead logged, synced to disk at each commit."""
+TABLES = (
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)",
+    "CREATE TABLE answers (user TEXT, request TEXT, body BLOB NOT NULL, PRIMARY KEY (user, request))",
+    *(
+        f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+        for table in ("events", "answers")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
 
-    def __init__(self, folder: Path) -> None:
+
+class SQLiteStore(Store):
+    """A file, write-ahead logged, synced to disk at each commit.
+
+    Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
+    from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
+    """
+
+    def __init__(self, folder: Path, new: bool = False) -> None:
         super().__init__()
         self._anchor = Anchor(folder)
         self._lock = threading.RLock()
-        path = folder / "ledger.sqlite"
-        fresh = not path.exists()
-        if fresh and self._anchor.read() is not None:
-            raise LedgerError("the ledger is gone, but its anchor says that there was one")
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-            self._db.execute("PRAGMA journal_mode=WAL")
+        path = (folder / "ledger.sqlite").absolute()
+        if new and (path.exists() or any(self._anchor.both())):
+            raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
+        if not new and not path.is_file():
+            raise LedgerError("the ledger is gone", do="put ledger.sqlite back into the jail's folder")
+        with self._guarded():
+            mode = "rwc" if new else "rw"
+            uri = f"{path.as_uri()}?mode={mode}"
+            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+            if self._db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+                raise LedgerError("the ledger's file system cannot hold it safely", do="use a local disk")
             self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute("CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, hash TEXT, body TEXT)")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS answers (user TEXT, request TEXT, body BLOB, PRIMARY KEY (user, request))"
-            )
-        except sqlite3.DatabaseError:
-            raise LedgerError("the ledger is no readable database") from None
-        os.chmod(path, 0o600)
+            for statement in TABLES if new else ():
+                self._db.execute(statement)
+        if new:
+            os.chmod(path, 0o600)
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+        try:
+            yield
+        except (json.JSONDecodeError, RecursionError):
+            raise LedgerError("the ledger is damaged: an entry is not readable") from None
+        except sqlite3.Error as e:
+            name = getattr(e, "sqlite_errorname", type(e).__name__)
+            if name in ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN"):
+                raise LedgerError(f"the ledger cannot be written now ({name})") from None
+            raise LedgerError(f"the ledger's database is damaged ({name})") from None
 
     def start(self) -> list[Event]:
-        """Check the whole chain against itself and the anchor; all events, in order."""
-        try:
+        with self._lock, self._guarded():
             if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 raise LedgerError("the ledger's database is damaged")
-            events = self.news()
-        except (sqlite3.DatabaseError, json.JSONDecodeError):
-            raise LedgerError("the ledger is damaged") from None
-        note = self._anchor.read()
-        if note is None:
-            if events:
-                raise LedgerError("the ledger's anchor is gone", do="put anchor.0 and anchor.1 back beside the ledger")
-            return events
-        if note.seq == len(events) + 1 and linked(self.last, note.body) == note:
+            # Inside a transaction, so that nobody else is between noting an entry and writing it.
             with self.writing() as writing:
-                events.append(writing.append(note.body))
-        elif note.seq > len(events) or events[note.seq - 1].hash != note.hash:
-            raise LedgerError(
-                f"the ledger was rolled back: it ends at entry {len(events)}, but entry {note.seq} was written",
-                do="put the newest copy of the ledger back",
-            )
-        return events
+                events = self.news()
+                note = owed(self._anchor, events) if events or any(self._anchor.both()) else None
+                if note is not None:
+                    body = note.event.body
+                    answer = None if note.answer is None else (body["user"], body["request"], note.answer)
+                    events.append(writing.append(body, answer))
+            return events
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writing]:
-        with self._lock:
+        with self._lock, self._guarded():
             self._db.execute("BEGIN IMMEDIATE")
-            writing = Writing(self, self._insert, self._anchor)
+            writing = Writing(self, self._insert)
             try:
                 yield writing
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
                 writing.take_back()
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
 
-    def _insert(self, seq: int, hash_: str, text: str) -> None:
-        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (seq, hash_, text))
+    def _insert(self, note: Note) -> None:
+        event = note.event
+        try:
+            self._anchor.write(event.seq % 2, note)
+        except OSError as e:
+            raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, spelled(event.body)))
+        if note.answer is not None:
+            key = event.body["user"], event.body["request"]
+            self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, note.answer))
 
-    def after(self, seq: int) -> list[tuple[int, str, str]]:
-        with self._lock:
-            return self._db.execute("SELECT seq, hash, body FROM events WHERE seq > ? ORDER BY seq", (seq,)).fetchall()
+    def since(self, seq: int) -> list[Row]:
+        query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
+        with self._lock, self._guarded():
+            return self._db.execute(query, (seq, seq)).fetchall()
 
-    def answer(self, user: str, request: str) -> bytes | None:
-        with self._lock:
+    def kept(self, user: str, request: str) -> bytes | None:
+        with self._lock, self._guarded():
             row = self._db.execute(
                 "SELECT body FROM answers WHERE user = ? AND request = ?", (user, request)
             ).fetchone()
         return None if row is None else bytes(row[0])
 
-    def put_answer(self, user: str, request: str, body: bytes) -> None:
-        with self._lock:
-            self._db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (user, request, body))
+    def renew_anchor(self) -> None:
+        with self.writing():
+            events = self.news()
+            for event in events[-2:]:
+                self._anchor.write(event.seq % 2, Note(event))
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+
+def open_store(folder: Path, url: str | None, new: bool = False) -> Store:
+    """The ledger of a jail: in its folder, or in a shared PostgreSQL database."""
+    if url is None:
+        return SQLiteStore(folder, new)
+    from privjail.jail.postgres import PostgresStore
+
+    return PostgresStore(url, folder, new)

@@ -57,7 +57,11 @@ def _host(x509: Any, host: str) -> Any:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
+        pass
+    try:
         return x509.DNSName(host)
+    except ValueError:
+        raise DPError(f"{host!r} is no host name", do="write international names as xn--…") from None
 
 
 def _write(path: Path, content: bytes) -> None:

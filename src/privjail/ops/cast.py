@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.compare import check_constant, held_keys
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -133,8 +134,6 @@ class Categorise(Expr):
     ordered: int
 
     def __post_init__(self) -> None:
-        from privjail.ops.compare import check_constant
-
         labels = tuple(c.value for c in self.categories)
         for label in labels:
             check_constant(self.a.domain, label, "==")
@@ -148,9 +147,9 @@ class Categorise(Expr):
         if isinstance(before, CategoryDomain):
             codes = [after.code(label) for label in before.categories]
             return inputs[0].replace_strict(list(range(len(codes))), codes, default=None, return_dtype=pl.Int32())
-        labels = pl.Series(list(after.categories), dtype=dtype_of(before), strict=False)
-        codes = list(range(len(labels)))
-        return inputs[0].replace_strict(labels, codes, default=None, return_dtype=pl.Int32())
+        held = held_keys(before, after.categories)
+        labels = pl.Series(list(held), dtype=dtype_of(before))
+        return inputs[0].replace_strict(labels, list(held.values()), default=None, return_dtype=pl.Int32())
 
     def text(self, *inputs: str) -> str:
         return f'{inputs[0]}.astype("category")'

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.carried import constant
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, Numeric, TextDomain, TimeDomain
+from privjail.plan.domain import (
+    INT_MAX,
+    INT_MIN,
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    FloatDomain,
+    Numeric,
+    TextDomain,
+    TimeDomain,
+    float_above,
+    float_below,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
+from privjail.plan.physical import dtype_of
 
 
 @node
@@ -46,7 +61,10 @@ class Compare(Expr):
             code = domain.code(self.b.value)
             right = pl.lit(-1 if code is None else code, dtype=pl.Int32())
         elif isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
-            right = pl.lit(self.b.value)
+            bound = exact(domain, self.op, self.b.value)
+            if isinstance(bound, bool):
+                return (left == left) if bound else (left != left)
+            right = pl.lit(bound, dtype=dtype_of(domain))
         else:
             right = constant(self.b.value, domain)
         return {"==": left.__eq__, "<": left.__lt__, ">": left.__gt__}[self.op](right)
@@ -54,6 +72,43 @@ class Compare(Expr):
     def text(self, *inputs: str) -> str:
         right = repr(self.b.value) if isinstance(self.b, Lit) else inputs[1]
         return f"({inputs[0]} {self.op} {right})"
+
+
+def exact(domain: Numeric, op: str, c: int | float) -> int | float | bool:
+    """A constant of the column's own type with which it compares as with c; True or False if all values do.
+
+    Engines compare a whole number with a float by rounding the whole number: 2**53 + 1 would be 2.0**53, and
+    a row would be outside the cell that its filter claims.
+    """
+    if isinstance(domain, FloatDomain):
+        if isinstance(c, float) or float(c) == c:
+            return float(c)
+        beside = {"<": float_above, ">": float_below}
+        return False if op == "==" else beside[op](c) or 0.0
+    if math.isinf(c):
+        return (c > 0) is (op == "<") and op != "=="
+    bound = math.ceil(c) if op == "<" else math.floor(c)
+    if op == "==" and bound != c:
+        return False
+    if not INT_MIN <= bound <= INT_MAX:
+        return op != "==" and (c > 0) is (op == "<")
+    return bound
+
+
+def held_keys(domain: Domain, values: Sequence[Any]) -> dict[Any, int]:
+    """Public values as the column can hold them, each with its place in the list.
+
+    One that the column cannot hold (2.5 or 1e300 among whole numbers) is left out: converted by the engine it
+    would be a neighbour's value, or the missing one. Of two that the column holds alike, the first counts.
+    """
+    held: dict[Any, int] = {}
+    for i, value in enumerate(values):
+        if isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
+            value = exact(domain, "==", value)
+            if isinstance(value, bool):
+                continue
+        held.setdefault(value, i)
+    return held
 
 
 def check_constant(domain: Domain, value: Any, op: str) -> None:

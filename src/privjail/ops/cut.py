@@ -33,15 +33,16 @@ class Cut(Expr):
         edges = [e.value for e in self.edges]
         if not 2 <= len(edges) <= MOST_BINS + 1 or any(not -1e308 < e < 1e308 for e in edges):
             raise PlanError(f"cut needs between 2 and {MOST_BINS + 1} finite edges")
-        if any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
-            raise PlanError("the edges of cut must rise")
+        if any(float(a) >= float(b) for a, b in zip(edges, edges[1:], strict=False)):
+            raise PlanError("the edges of cut must rise (as floats: that is how they are compared)")
         if self.labels is not None and len(self.labels) != len(edges) - 1:
             raise PlanError(f"cut needs one label per interval: {len(edges) - 1}, got {len(self.labels)}")
         inside = domain.bounded and self._inside(domain.lower) and self._inside(domain.upper)
         self.derive(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(), True))
 
     def _inside(self, x: Any) -> bool:
-        first, last = self.edges[0].value, self.edges[-1].value
+        # As the engine compares: float(2**53 + 1) lies on the edge 2**53, not above it.
+        first, last, x = float(self.edges[0].value), float(self.edges[-1].value), float(x)
         if self.right:
             return bool(first < x <= last or (self.lowest and x == first))
         return bool(first <= x < last)

@@ -57,7 +57,7 @@ def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:
     if condition.base is None:
         return rows.cells
     found = single_key(condition)
-    if found is not None and len(found[1]) <= MOST_CELLS:
+    if found is not None:
         return refine(rows, *found)
     if isinstance(condition, Not):
         return refine(rows, condition.a, (Lit.of(False),))
@@ -65,21 +65,47 @@ def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:
 
 
 def single_key(condition: Expr) -> tuple[Expr, tuple[Lit, ...]] | None:
-    """The one finite column that decides a condition, and the labels for which it is true."""
+    """The one finite column that decides a condition, and the keys for which it is true.
+
+    A missing value is a key of its own: ~isin(…) is true for it, and its rows are in no label's cell.
+    None if there is no such column, or if the keys are too many to spread over.
+    """
+    found = _decided(condition)
+    if found is None:
+        return None
+    by, keys, if_missing = found
+    if by.domain.nullable and if_missing:
+        keys = (*keys, MISSING)
+    return None if len(keys) > MOST_CELLS else (by, keys)
+
+
+MISSING = Lit.of(None)
+Truth = bool | None  # None: null
+Decided = tuple[Expr, tuple[Lit, ...], Truth]
+
+
+def _decided(condition: Expr) -> Decided | None:
+    """The column that decides a condition, the labels for which it is true, and what it is for a null.
+
+    For every other label it is false.
+    """
     match condition:
         case Compare("==", a, right) if isinstance(right, Lit) and a.domain.labels is not None:
-            return a, _kept(a, [right.value])
+            return a, _kept(a, [right.value]), None
         case IsIn(a, values) if a.domain.labels is not None:
-            return a, _kept(a, [v.value for v in values])
+            return a, _kept(a, [v.value for v in values]), False
         case Not(a):
-            inner = single_key(a)
-            if inner is None or isinstance(a, IsIn) and inner[0].domain.nullable:
-                return None  # not isin(…) is true for nulls, which are no label
-            return inner[0], _others(inner[0], inner[1])
+            inner = _decided(a)
+            if inner is None or len(inner[0].domain.labels or ()) > MOST_CELLS + len(inner[1]):
+                return None
+            return inner[0], _others(inner[0], inner[1]), None if inner[2] is None else not inner[2]
         case Logic("|", a, b):
-            left, right_ = single_key(a), single_key(b)
-            if left and right_ and left[0] is right_[0]:
-                return left[0], tuple(dict.fromkeys(left[1] + right_[1]))
+            left, other = _decided(a), _decided(b)
+            if left and other and left[0] is other[0]:
+                sure = left[2] is True or other[2] is True
+                unknown = left[2] is None or other[2] is None
+                keys = tuple(dict.fromkeys(left[1] + other[1]))
+                return left[0], keys, True if sure else (None if unknown else False)
     return None
 
 
@@ -94,11 +120,7 @@ def _kept(a: Expr, wanted: list[Any]) -> tuple[Lit, ...]:
 
 
 def _others(a: Expr, keys: tuple[Lit, ...]) -> tuple[Lit, ...]:
-    labels = a.domain.labels
-    assert labels is not None
-    if len(labels) > MOST_CELLS + len(keys):
-        return tuple(label_lit(v) for v in labels[: MOST_CELLS + 1])  # too many to spread over: see _where
-    return tuple(k for k in map(label_lit, labels) if k not in keys)
+    return tuple(k for k in map(label_lit, a.domain.labels or ()) if k not in keys)
 
 
 def label_lit(label: Any) -> Lit:

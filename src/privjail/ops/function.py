@@ -75,10 +75,11 @@ def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
         return type(domain)(nullable, type(low)(near) if low is not None else near, both)
     if isinstance(domain, IntDomain) and f in ("round", "floor", "ceil"):
         return domain
-    step = 0.5 * 10.0**-digits * _SLACK
     match f:
         case "round":
-            return FloatDomain(domain.nullable, _lower(low, lambda x: x - step), _upper(high, lambda x: x + step))
+            least = None if low is None else _rounded(low, digits)
+            most = None if high is None else _rounded(-high, digits)
+            return FloatDomain(domain.nullable, least, None if most is None else -most)
         case "floor":
             return FloatDomain(domain.nullable, _map(low, math.floor), _map(high, math.floor))
         case "ceil":
@@ -93,20 +94,27 @@ def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
             bottom = 0.0 if low is None or low > 709.0 else max(0.0, math.exp(low) / _SLACK)
             return FloatDomain(domain.nullable or overflow, bottom, top)
     nullable = domain.nullable or low is None or low <= 0
-    least = None if low is None or low <= 0 else _widen(math.log(low), -1)
-    return FloatDomain(nullable, least, None if high is None or high <= 0 else _widen(math.log(high), 1))
+    first = None if low is None or low <= 0 else _widen(math.log(low), -1)
+    return FloatDomain(nullable, first, None if high is None or high <= 0 else _widen(math.log(high), 1))
 
 
 def _map(bound: Any, f: Any) -> float | None:
     return None if bound is None else float(f(bound))
 
 
-def _lower(bound: Any, f: Any) -> float | None:
-    return None if bound is None else math.nextafter(f(bound), -math.inf)
+def _rounded(low: float, digits: int) -> float | None:
+    """A number that no value from ``low`` upward is rounded below; None if there is no such float.
 
-
-def _upper(bound: Any, f: Any) -> float | None:
-    return None if bound is None else math.nextafter(f(bound), math.inf)
+    Engines multiply by 10**digits, round to a whole number and divide: each of the three is monotone, and
+    leaves whole numbers alone as long as the product is exact. Beyond that, multiplication and division
+    are off by a few units in the last place.
+    """
+    step = 0.5 * 10.0**-digits
+    below = math.nextafter(low - step - abs(low) * 2.0**-50, -math.inf)
+    if not math.isfinite(below):
+        return None
+    whole = float(math.floor(low))
+    return max(below, whole) if abs(whole) * 10.0**digits < 2.0**53 else below
 
 
 def _widen(x: float, sign: int) -> float:

@@ -18,7 +18,8 @@ class GroupHead(Rows):
     Distance. By the column that says whose row it is, on rows of the data set that were only filtered and
     sorted: k, whatever the user's number of rows, since the rows of other users stay as they are. It is
     a property of the whole user, who can have k rows in each of several groups, so it holds for the
-    whole data set and not for a cell of it.
+    whole data set and not for a cell of it. Where no user has more than k rows, nothing is dropped and
+    the distance is kept.
     By any other key: 2d. A row inserted into a group pushes at most one other row out of it.
     """
 
@@ -33,12 +34,14 @@ class GroupHead(Rows):
             raise PlanError("groupby(…).head(k) needs k ≥ 1")
         if self.key.base is not self.rows.base:
             raise RowsError("the key does not belong to the rows of this table")
+        if self._by_owner():
+            self.derive(self.rows)
+            known = self.distance.value
+            if known is None or self.k < known:
+                self.fact(cells=self.source.cells, factor=self.k, cap=None, edits=self.k)
+            return
         plain = None if self.rows.factor is None else 2 * self.rows.factor
         self.derive(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)
-        known = self.distance.value
-        if self._by_owner() and (known is None or self.k <= known):
-            root = self.rows.cells[0].root if self.rows.cells else self.source.cells[0]
-            self.fact(cells=(root,), factor=self.k, cap=None, edits=self.k)
 
     def _by_owner(self) -> bool:
         base = self.rows.base

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.compare import check_constant
+from privjail.ops.compare import check_constant, exact
 from privjail.plan.domain import BoolDomain, CategoryDomain, Numeric, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
@@ -38,10 +38,9 @@ class IsIn(Expr):
             codes = [domain.code(v) for v in wanted]
             listed = pl.Series([c for c in codes if c is not None], dtype=pl.Int32())
         elif isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
-            # An integer column is compared with integers only: 2**53 + 1 has no exact float.
-            if isinstance(dtype_of(domain), pl.Int64):
-                wanted = [int(v) for v in wanted if v == v and abs(v) < 2**63 and v == int(v)]
-            listed = pl.Series(wanted, dtype=dtype_of(domain), strict=False)
+            # As a comparison would do it: what has no exact counterpart in the column's type is in no row.
+            found = [exact(domain, "==", v) for v in wanted]
+            listed = pl.Series([v for v in found if not isinstance(v, bool)], dtype=dtype_of(domain))
         else:
             listed = pl.Series(wanted, dtype=dtype_of(domain))
         return inputs[0].is_in(listed.implode()).fill_null(False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from sys import float_info
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -17,10 +18,14 @@ MOST_CANDIDATES = 20_000
 
 @node
 class Ranks(Value):
-    """For each candidate c: -|below·#{x < c} - above·#{x > c} - target|.
+    """For each candidate c, minus how far it is from splitting the rows as wanted.
 
-    Distance: every score can move at once, each by max(below, above) per edit, since a row is on one side
-    of c or on neither.
+    Rows below c weigh ``below``, rows above it -``above``, and rows equal to c may be counted on either side:
+    0 where that can make the balance equal to ``target``, else minus what is missing,
+    -max(0, below·#{x < c} - above·#{x ≥ c} - target, target - below·#{x ≤ c} + above·#{x > c}).
+    (Left uncounted, equal rows would make values between two common ones as good as a common one.)
+    Distance: every score can move at once, each by max(below, above) per edit, since a row adds ``below`` or
+    -``above`` to each of the two terms.
     """
 
     kind = "ranks"
@@ -37,8 +42,10 @@ class Ranks(Value):
         if not isinstance(self.a.domain, (IntDomain, FloatDomain)):
             raise PlanError(f"a quantile needs numbers, not {self.a.domain.dtype}")
         points = tuple(c.value for c in self.candidates)
-        if not 1 <= len(points) <= MOST_CANDIDATES or not all(self._fits(p) for p in points):
-            raise PlanError(f"between 1 and {MOST_CANDIDATES} candidate numbers of 64 bits are needed")
+        if not 1 <= len(points) <= MOST_CANDIDATES or any(not isinstance(p, (int, float)) for p in points):
+            raise PlanError(f"between 1 and {MOST_CANDIDATES} candidate numbers are needed")
+        if any(not abs(p) <= float_info.max for p in points):
+            raise PlanError("the candidates must be finite")
         if any(p >= q for p, q in zip(points, points[1:], strict=False)):
             raise PlanError("the candidates must rise")
         if not (0 <= self.below <= 1 and 0 <= self.above <= 1):
@@ -53,17 +60,16 @@ class Ranks(Value):
             monotone=False,
         )
 
-    def _fits(self, point: Any) -> bool:
-        """Whether the engine can hold a candidate in the column's type, whatever rows there are."""
-        if isinstance(self.a.domain, FloatDomain):
-            return isinstance(point, (int, float)) and abs(point) < 1e308
-        return isinstance(point, (int, float)) and -(2**63) <= point < 2**63
-
-    def scores(self, below: list[int], above: list[int]) -> list[int]:
+    def scores(self, below: list[int], above: list[int], rows: int) -> list[int]:
         """The scores in units of the grid, from the numbers of rows on either side of each candidate."""
         left, right = int(self.below / self.grid), int(self.above / self.grid)
         target = int(self.target / self.grid)
-        return [-abs(left * x - right * y - target) for x, y in zip(below, above, strict=True)]
+        out = []
+        for x, y in zip(below, above, strict=True):
+            too_high = left * x - right * (rows - x) - target
+            too_low = target - left * (rows - y) + right * y
+            out.append(-max(0, too_high, too_low))
+        return out
 
     def text(self) -> str:
         return f"{self.rows} | ranks({self.a}, {len(self.candidates)} candidates)"

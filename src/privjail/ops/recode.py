@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.compare import check_constant
+from privjail.ops.compare import check_constant, held_keys
 from privjail.ops.where import as_held
 from privjail.plan.domain import CategoryDomain, Domain, IntDomain, domain_of, join
 from privjail.plan.expr import Expr
@@ -64,15 +64,9 @@ class Recode(Expr):
             old: Any = list(range(len(before.categories)))
             new = [_held(v, after) for v in self._images(before)]
         else:
-            keys = [key.value for key, _ in self.pairs]
-            usable = [not isinstance(before, IntDomain) or float(k).is_integer() for k in keys]
-            chosen = {
-                (int(k) if isinstance(before, IntDomain) else k): v
-                for k, (_, v), ok in zip(keys, self.pairs, usable, strict=True)
-                if ok
-            }
-            old = pl.Series(list(chosen), dtype=dtype_of(before), strict=False)
-            new = [_held(v.value, after) for v in chosen.values()]
+            held = held_keys(before, [key.value for key, _ in self.pairs])
+            old = pl.Series(list(held), dtype=dtype_of(before))
+            new = [_held(self.pairs[i][1].value, after) for i in held.values()]
         images = pl.Series(new, dtype=dtype_of(after), strict=False)
         if self.keep and not isinstance(before, CategoryDomain):
             rest = as_held(inputs[0], before, after)

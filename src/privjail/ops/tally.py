@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor, frexp, prod
+from math import frexp, prod, trunc
 from typing import Any
 
 from privjail.errors import PlanError, RowsError, unbounded
@@ -117,6 +117,9 @@ def sum_grid(domain: IntDomain | FloatDomain) -> Fraction:
 
 
 def grid_bounds(domain: IntDomain | FloatDomain) -> tuple[int, int]:
-    """The grid points that a value may be rounded to: never beyond the domain's bounds."""
+    """The grid points that a value may be rounded to: both bounds, moved to the grid toward zero.
+
+    So no amount is larger than the largest value; a range between two grid points keeps one of them.
+    """
     grid = sum_grid(domain)
-    return -floor(-Fraction(domain.lower) / grid), floor(Fraction(domain.upper) / grid)
+    return trunc(Fraction(domain.lower) / grid), trunc(Fraction(domain.upper) / grid)

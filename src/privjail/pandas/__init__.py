@@ -1,4 +1,13 @@
-"""pandas for private data: ``from privjail import pandas as pd``."""
+"""pandas for private data: ``from privjail import pandas as pd``.
+
+Names, arguments and meaning are those of pandas with nullable types and groupby(observed=False). What differs:
+
+- counts and sums are private numbers, to be released; ``mean``, ``quantile``, ``describe``, … take ``eps``;
+- what pandas makes an exception over data (a cast that fails) or infinite (x / 0) is a missing value;
+- a comparison with a missing value is missing in every type, also for categories and times;
+- rows have no labels: columns meet only if they have the same rows in the same order;
+- a column that no schema declares is ``untyped``: text, and a number wherever it is used as one.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from privjail.errors import PlanError
 from privjail.ops.moment import PARTS, Part
 from privjail.ops.recode import Recode
 from privjail.ops.text import FUNCTIONS, Text
+from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.refusals import RefusedAttribute
 from privjail.pandas.rowwise import literal
 from privjail.plan.domain import CategoryDomain
@@ -46,31 +47,55 @@ class Strings:
     def len(self) -> PrivSeries:
         return self._apply("len")
 
-    def startswith(self, prefix: str) -> PrivSeries:
-        return self._apply("startswith", prefix)
+    def startswith(self, prefix: str, na: bool | None = None) -> PrivSeries:
+        return _filled(self._apply("startswith", prefix), na)
 
-    def endswith(self, suffix: str) -> PrivSeries:
-        return self._apply("endswith", suffix)
+    def endswith(self, suffix: str, na: bool | None = None) -> PrivSeries:
+        return _filled(self._apply("endswith", suffix), na)
 
-    def contains(self, part: str, *, regex: bool = False) -> PrivSeries:
-        if regex:
-            raise PlanError("str.contains takes plain text only", do="leave out regex=True")
-        return self._apply("contains", part)
+    def contains(self, pat: str, case: bool = True, *, na: bool | None = None, regex: bool = True) -> PrivSeries:
+        if regex and isinstance(pat, str) and not _literal(pat):
+            raise PlanError(
+                "str.contains takes plain text: a pattern's cost in time could depend on the data",
+                do="write regex=False if the text is meant as it stands",
+            )
+        text = self if case else Strings(self.lower())
+        return _filled(text._apply("contains", pat if case else pat.lower()), na)
 
     def slice(self, start: int | None = None, stop: int | None = None) -> PrivSeries:
         return self._apply("slice", start, stop)
+
+    def get(self, i: int) -> PrivSeries:
+        """The character at a position; missing where the text is shorter."""
+        if type(i) is not int or i < 0:
+            raise PlanError(".str.get takes a position from 0")
+        return self.slice(i, i + 1).where(self.len() > i)
 
     def __getitem__(self, key: Any) -> PrivSeries:
         if isinstance(key, slice) and key.step in (None, 1):
             return self.slice(key.start, key.stop)
         if type(key) is int and key >= 0:
-            return self.slice(key, key + 1)
+            return self.get(key)
         raise PlanError(".str[…] takes a position or a slice")
 
     __iter__ = None  # else Python would iterate over positions 0, 1, 2, … for ever
 
     def __getattr__(self, name: str) -> Any:
         raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
+
+
+def _literal(text: str) -> bool:
+    """Whether a pattern matches exactly itself: no character of it has a meaning of its own."""
+    return not set(text) & set(".^$*+?{}[]\\|()")
+
+
+def _filled(answer: PrivSeries, na: bool | None) -> PrivSeries:
+    return answer if na is None else answer.fillna(na)
+
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+          "November", "December")  # fmt: skip
 
 
 class DateTimes:
@@ -85,8 +110,14 @@ class DateTimes:
             raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
         return self._series._new(Part(name, self._series._expr))
 
+    def day_name(self) -> PrivSeries:
+        return self._series._new(Part("dayofweek", self._series._expr)).map(dict(enumerate(DAYS)))
+
+    def month_name(self) -> PrivSeries:
+        return self._series._new(Part("month", self._series._expr)).map(dict(enumerate(MONTHS, 1)))
+
     def __dir__(self) -> list[str]:
-        return list(PARTS)
+        return [*PARTS, "day_name", "month_name"]
 
 
 class Categories:
@@ -96,15 +127,20 @@ class Categories:
         self._series = series
 
     @property
-    def categories(self) -> tuple[Any, ...]:
-        domain = self._series.domain
-        if not isinstance(domain, CategoryDomain):
-            raise PlanError(f"a {domain.dtype} column has no categories")
-        return domain.categories
+    def categories(self) -> Any:
+        """The categories, which are public, in their order."""
+        domain = self._domain()
+        return index_of((domain.categories,), (Axis(None, domain),)).categories
 
     @property
     def ordered(self) -> bool:
-        return bool(self.categories) and bool(getattr(self._series.domain, "ordered", False))
+        return self._domain().ordered
+
+    def _domain(self) -> CategoryDomain:
+        domain = self._series.domain
+        if not isinstance(domain, CategoryDomain):
+            raise PlanError(f"a {domain.dtype} column has no categories")
+        return domain
 
     def __getattr__(self, name: str) -> Any:
         raise RefusedAttribute(

@@ -13,9 +13,10 @@ from privjail.ops.sort import Sort
 from privjail.pandas.frame_columns import FrameColumns
 from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.query import parse_query
+from privjail.pandas.refusals import refuse_row_numbers
 from privjail.pandas.rowwise import same_rows
 from privjail.pandas.series import PrivSeries
-from privjail.pandas.slicing import Iloc, bounded, carried
+from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
 
@@ -67,14 +68,22 @@ class FrameRows(FrameColumns):
         condition: PrivSeries = parse_query(expr, self)
         return self._filtered(condition)
 
-    def sort_values(self, by: Any, *, ascending: Any = True, kind: str = "stable") -> Self:
+    def sort_values(
+        self, by: Any, *, ascending: Any = True, kind: str = "stable", na_position: str = "last",
+        ignore_index: bool = True,
+    ) -> Self:  # fmt: skip
         """Sorted by columns, ties in their order, missing values last."""
+        nulls_last(na_position)
         names = self._names(by)
         up = [ascending] * len(names) if isinstance(ascending, (bool, int)) else list(ascending)
         if len(up) != len(names):
             raise PlanError("ascending needs one direction for each column")
         keys = tuple(self._expr(n) for n in names)
         return self._new(self._exprs, Sort(self._rows, keys, tuple(int(not a) for a in up)))
+
+    def reset_index(self, *, drop: bool = False) -> Self:
+        """The same rows: they have no labels that could be dropped."""
+        return self._new(self._exprs) if drop else refuse_row_numbers(self)
 
     def dropna(self, *, subset: Any = None, how: str = "any") -> Self:
         """Rows without missing values (how='all': rows in which not everything is missing)."""

@@ -10,11 +10,13 @@ from privjail.ops.numbers import Stack
 from privjail.ops.tally import Tally
 from privjail.pandas.frame_core import FrameCore
 from privjail.pandas.frame_values import is_number
+from privjail.pandas.priced import priced
 from privjail.pandas.rowwise import numeric
 from privjail.pandas.statistics import means
 from privjail.pandas.vectors import Axis, SensitiveSeries
 
 
+@priced
 class FrameStatistics(FrameCore):
     """Counts and sums as private vectors; means and their like released for one eps."""
 

@@ -10,7 +10,7 @@ from privjail.pandas.frame_core import FrameCore
 from privjail.pandas.operators import Operators
 from privjail.pandas.rowwise import literal
 from privjail.pandas.series import PrivSeries
-from privjail.plan.domain import BoolDomain, Domain, Numeric, TimeDomain
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, Numeric, TimeDomain
 from privjail.prisoner import Prisoner
 
 
@@ -90,7 +90,7 @@ class FrameValues(Operators, FrameCore):
         """All columns of numbers rounded."""
         if isinstance(decimals, Mapping):
             return self._by_column("round", decimals)
-        return self._each(lambda s: s.round(decimals), is_number)
+        return self._each(lambda s: s.round(decimals), lambda d: isinstance(d, (IntDomain, FloatDomain)))
 
     def abs(self) -> Self:
         """Absolute values."""

@@ -18,20 +18,27 @@ from privjail.ops.isin import IsNull
 from privjail.ops.logic import negation
 from privjail.ops.numbers import Beside
 from privjail.ops.tally import Tally
-from privjail.pandas.axes import Axis, index_of, public_label
+from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.pandas.rowwise import numeric
 from privjail.pandas.series_core import SeriesCore
 from privjail.pandas.slicing import carried
 from privjail.pandas.statistics import Centred
-from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
-from privjail.plan.domain import CategoryDomain, Interval
+from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
+from privjail.plan.distance import Distance
+from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
+from privjail.prisoner import Prisoner
 from privjail.release import Ask
 
 
-class PrivDataFrameGroupBy:
+@priced
+class PrivDataFrameGroupBy(Prisoner):
     """The groups of a table by one or more columns."""
+
+    _shown_class = "pandas.core.groupby.generic.DataFrameGroupBy"
+    _way_out = "count or sum the groups, and release the result: .size().reveal(eps=…), .mean(eps=…)"
 
     def __init__(self, frame: Any, by: Any, columns: Any = None) -> None:
         self._listed = isinstance(by, (list, tuple)) or type(by).__name__ == "Index"
@@ -60,13 +67,30 @@ class PrivDataFrameGroupBy:
         self._frame._names(columns)
         return PrivDataFrameGroupBy(self._frame, self._by, columns)
 
-    def __repr__(self) -> str:
-        return f"groups of {self._frame._plan()} by {', '.join(map(str, self._names))}"
+    @property
+    def distance(self) -> Distance:
+        found: Distance = self._frame.distance
+        return found
+
+    def _plan(self) -> str:
+        return f"{self._frame._plan()} | groupby({', '.join(map(str, self._names))})"
+
+    def __str__(self) -> str:
+        return f"{Prisoner.__repr__(self)}\n  groups: {self.ngroups}, by {', '.join(map(str, self._names))}"
+
+    __repr__ = __str__
+
+    def __contains__(self, key: Any) -> bool:
+        return position(flat_labels(tuple(self._axes())), key) is not None
 
     # -- the groups themselves
 
     def _axes(self) -> list[tuple[Any, ...]]:
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
+
+    @property
+    def ndim(self) -> int:
+        return 1 if self._single() else 2
 
     @property
     def ngroups(self) -> int:
@@ -105,10 +129,10 @@ class PrivDataFrameGroupBy:
             raise PlanError(f"get_group needs {len(axes)} keys")
         labels = []
         for axis, given in zip(axes, wanted, strict=True):
-            found = [x for x in axis if public_label(x) == given or (isinstance(x, Interval) and str(x) == given)]
-            if not found:
+            found = position([public_label(x) for x in axis], given)
+            if found is None:
                 raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
-            labels.append(found[0])
+            labels.append(axis[found])
         return self._group(tuple(labels))
 
     # -- private vectors

@@ -11,11 +11,12 @@ from typing import Any
 from privjail import session
 from privjail.budget.notions import Notion, PureDP
 from privjail.catalogue.schema import read_schema
-from privjail.errors import PlanError
+from privjail.errors import PlanError, SchemaError
 from privjail.ops.source import Column, Dataset, Unit
 from privjail.pandas.frame import PrivDataFrame
 
 _fresh = itertools.count(1)
+_held: dict[str, int] = {}  # open handles: no other file can get the number of one that was deleted meanwhile
 
 
 def read_csv(
@@ -26,13 +27,16 @@ def read_csv(
 
     ``schema``: a JSON or TOML file, or a dict; it is enforced. ``budget``: ε, or a PureDP, ApproxDP, ZCDP or
     RenyiDP. ``unit``: the column that says whose row it is, if a person can have several rows.
+
+    A column that the schema does not name is ``untyped``: its type is not guessed from the data. It is text, and
+    becomes a number where it is computed with, compared with a number, or clipped.
     """
     remote = _remote(path, schema, budget, unit, max_rows_per_unit)
     if remote is not None:
         return remote
-    from privjail.catalogue.load import read_csv_text
+    from privjail.catalogue.files import read_csv_text
 
-    frame = read_csv_text(Path(path), separator=sep)
+    frame = read_csv_text(Path(path), sep)
     return _open(_file_identity(path), str(path), frame, schema, budget, unit, max_rows_per_unit)
 
 
@@ -43,7 +47,7 @@ def read_parquet(
     remote = _remote(path, schema, budget, unit, max_rows_per_unit)
     if remote is not None:
         return remote
-    from privjail.catalogue.load import read_parquet_frame
+    from privjail.catalogue.files import read_parquet_frame
 
     frame = read_parquet_frame(Path(path))
     return _open(_file_identity(path), str(path), frame, schema, budget, unit, max_rows_per_unit)
@@ -56,14 +60,10 @@ def from_frame(
     """Take a pandas or Polars frame as a private data set of this name; see read_csv for the arguments."""
     if session.connection() is not None:
         raise PlanError("a jail opens only data sets that its curator added", do="pd.read_csv(name)")
-    import polars as pl
+    from privjail.catalogue.files import frame_of
 
-    if not isinstance(frame, pl.DataFrame):
-        if type(frame).__name__ != "DataFrame":
-            raise PlanError(f"a pandas or Polars frame is needed, not {type(frame).__name__}")
-        columns = {str(c): pl.Series(_values(frame[c]), strict=False) for c in frame.columns}
-        frame = pl.DataFrame(columns)
-    return _open(f"frame:{next(_fresh)}", name, frame, schema, budget, unit, max_rows_per_unit)
+    held = frame_of(frame)
+    return _open(f"frame:{next(_fresh)}", str(name), held, schema, budget, unit, max_rows_per_unit)
 
 
 def _remote(path: Any, *given: Any) -> PrivDataFrame | None:
@@ -79,26 +79,18 @@ def _remote(path: Any, *given: Any) -> PrivDataFrame | None:
     return PrivDataFrame(source, {name: Column(source, name) for name, _ in source.dataset.columns})
 
 
-def _values(column: Any) -> Any:
-    """A pandas column as Polars takes it; objects and categories as text."""
-    if getattr(column.dtype, "kind", "O") in "biuf" and not hasattr(column.dtype, "na_value"):
-        return column.to_numpy()
-    if getattr(column.dtype, "kind", "O") == "M":
-        return column.astype("datetime64[us]").to_numpy()
-    values = [None if v is None or v != v or type(v).__name__ == "NAType" else v for v in column.tolist()]
-    if str(column.dtype).lower() in ("int64", "float64", "boolean", "int32", "float32"):
-        return values
-    return [None if v is None else str(v) for v in values]
-
-
 def _file_identity(path: Any) -> str:
     """One file is one data set, by whatever path it is reached."""
     real = os.path.realpath(path)
     try:
-        stat = os.stat(real)
+        handle = os.open(real, os.O_RDONLY)
     except OSError:
-        raise PlanError(f"there is no file {Path(path).name!r}") from None
-    return "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
+        raise SchemaError(f"there is no file {Path(path).name!r}") from None
+    stat = os.fstat(handle)
+    identity = "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
+    if _held.setdefault(identity, handle) != handle:
+        os.close(handle)
+    return identity
 
 
 def _open(
@@ -115,5 +107,5 @@ def _open(
     return PrivDataFrame(source, {column: Column(source, column) for column in domains})
 
 
-def _notion(budget: Any) -> Notion:
-    return budget if isinstance(budget, Notion) else PureDP(budget)
+def _notion(budget: Any) -> Notion | None:
+    return budget if budget is None or isinstance(budget, Notion) else PureDP(budget)

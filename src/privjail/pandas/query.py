@@ -43,7 +43,7 @@ def _spelled_out(text: str) -> str:
     """& and | bind like "and" and "or" in a query, as in pandas."""
     words = {"&": "and", "|": "or"}
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return tokenize.untokenize([(t.type, words.get(t.string, t.string)) for t in tokens])
+    return tokenize.untokenize([(tokenize.NAME, words[t[1]]) if t[1] in words else t[:2] for t in tokens])
 
 
 def _read(tree: ast.expr, frame: Any, names: dict[str, str]) -> Any:

@@ -24,7 +24,7 @@ _TABLE: list[tuple[str, str, str]] = [
     (_OTHER_ROWS, "use .fillna(constant)",
      "interpolate ffill bfill pad backfill"),
     (_LABELS, "filter by a condition on a column, or take iloc[a:b], head(n), tail(n)",
-     "reset_index set_index index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
+     "set_index index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
      "droplevel swaplevel reorder_levels rename_axis truncate first_valid_index last_valid_index at_time between_time "
      "asof isetitem indices groups level nth names"),
     ("code of the analyst does not run on private data", "use arithmetic, comparisons, .map(dict), .where(…), "
@@ -33,9 +33,9 @@ _TABLE: list[tuple[str, str, str]] = [
      "call .sum(), .count(), .size() or .mean(eps=…) one by one", "agg aggregate ohlc"),
     (_LOOK, "release counts, sums or means with a mechanism: .sum().reveal(eps=…), .mean(eps=…)",
      "to_csv to_parquet to_dict to_list tolist to_numpy to_json to_string to_markdown to_html to_excel to_sql "
-     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values array "
-     "items iterrows itertuples iteritems item info memory_usage nbytes style first last get keys pop explode repeat "
-     "to_period to_timestamp attrs flags set_flags sparse list struct"),
+     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values "
+     "array items iterrows itertuples iteritems item info memory_usage nbytes style first last get keys pop explode "
+     "repeat to_period to_timestamp attrs flags set_flags sparse list struct"),
     ("a plot shows rows of the data", "plot what you release: .hist(eps=…), .value_counts(sort=False).reveal(eps=…)",
      "plot boxplot"),
     ("which values occur is private", "use .value_counts(sort=False) or .nunique(), and release them",
@@ -66,7 +66,7 @@ _TABLE: list[tuple[str, str, str]] = [
     ("a private column has no rows to drop by label, and no labels to name", "filter by a condition, or use "
      ".rename(name)", "drop add_prefix add_suffix set_axis filter insert"),
     ("it is offered for one column at a time", 'take the column first: df["a"]',
-     "rolling map between case_when dt str cat name"),
+     "rolling map between case_when dt str cat name dtype dtypes"),
     ("in groups it has no rule yet", "iterate over the groups, for key, group in df.groupby(…), or use get_group(key): "
      "exclusive groups cost no more than one", "describe hist nunique tail shift diff"),
 ]  # fmt: skip
@@ -95,6 +95,15 @@ def refuse(owner: Any, name: str) -> NoReturn:
     raise RefusedAttribute(f"{kind} has no {name!r}", do=f"did you mean {', '.join(near)}?" if near else None)
 
 
+def refuse_row_numbers(owner: Any) -> NoReturn:
+    """reset_index() without drop=True: the row's number would become a column."""
+    raise RefusedAttribute(
+        f"{type(owner).__name__}.reset_index is refused: a row's number depends on all rows above it, so one person "
+        "could change every number",
+        do="use reset_index(drop=True)",
+    )
+
+
 def _of_pandas(name: str) -> bool:
     import pandas
 
@@ -102,76 +111,16 @@ def _of_pandas(name: str) -> bool:
 
 
 #: What privjail.pandas hands on from pandas: types and makers of public values, which hold no private data.
-PUBLIC = frozenset(
-    [
-        "NA",
-        "NaT",
-        "Timestamp",
-        "Timedelta",
-        "Interval",
-        "Period",
-        "Categorical",
-        "CategoricalDtype",
-        "DataFrame",
-        "Series",
-        "Index",
-        "MultiIndex",
-        "CategoricalIndex",
-        "IntervalIndex",
-        "DatetimeIndex",
-        "RangeIndex",
-        "TimedeltaIndex",
-        "PeriodIndex",
-        "Int64Dtype",
-        "Float64Dtype",
-        "BooleanDtype",
-        "StringDtype",
-        "IntervalDtype",
-        "DatetimeTZDtype",
-        "PeriodDtype",
-        "ArrowDtype",
-        "SparseDtype",
-        "Int8Dtype",
-        "Int16Dtype",
-        "Int32Dtype",
-        "UInt8Dtype",
-        "UInt16Dtype",
-        "UInt32Dtype",
-        "UInt64Dtype",
-        "Float32Dtype",
-        "DateOffset",
-        "IndexSlice",
-        "NamedAgg",
-        "NamedFunc",
-        "Grouper",
-        "Flags",
-        "date_range",
-        "bdate_range",
-        "interval_range",
-        "period_range",
-        "timedelta_range",
-        "option_context",
-        "set_option",
-        "get_option",
-        "reset_option",
-        "describe_option",
-        "options",
-        "set_eng_float_format",
-        "show_versions",
-        "api",
-        "arrays",
-        "errors",
-        "offsets",
-        "testing",
-        "tseries",
-        "util",
-        "plotting",
-        "compat",
-        "core",
-        "io",
-        "col",
-    ]
-)
+_PUBLIC = """
+    NA NaT Timestamp Timedelta Interval Period Categorical CategoricalDtype DataFrame Series Index MultiIndex
+    CategoricalIndex IntervalIndex DatetimeIndex RangeIndex TimedeltaIndex PeriodIndex Int64Dtype Float64Dtype
+    BooleanDtype StringDtype IntervalDtype DatetimeTZDtype PeriodDtype ArrowDtype SparseDtype Int8Dtype Int16Dtype
+    Int32Dtype UInt8Dtype UInt16Dtype UInt32Dtype UInt64Dtype Float32Dtype DateOffset IndexSlice NamedAgg NamedFunc
+    Grouper Flags date_range bdate_range interval_range period_range timedelta_range option_context set_option
+    get_option reset_option describe_option options set_eng_float_format show_versions api arrays errors offsets
+    testing tseries util plotting compat core io col
+"""
+PUBLIC = frozenset(_PUBLIC.split())
 
 
 def public_or_refused(name: str) -> Any:

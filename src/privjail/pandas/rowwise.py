@@ -24,6 +24,11 @@ def literal(value: Any) -> Lit:
         value = None
     if isinstance(value, Prisoner):
         raise PlanError("a public constant is needed, not a private value", do="release the private value first")
+    if getattr(value, "ndim", 0) or isinstance(value, (list, tuple, dict, set)):
+        raise RowsError(
+            f"a public {type(value).__name__} cannot meet a private column: which row comes where is private",
+            do="use one constant, or join a public table on a key with .merge(…)",
+        )
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if hasattr(value, "to_pydatetime"):

@@ -11,9 +11,10 @@ from privjail.ops.logic import negation
 from privjail.ops.slice import Slice
 from privjail.ops.sort import Sort
 from privjail.ops.window import Lag, Window
+from privjail.pandas.refusals import refuse_row_numbers
 from privjail.pandas.rolling import Rolling
 from privjail.pandas.series_core import SeriesCore
-from privjail.pandas.slicing import Iloc, bounded, carried
+from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 
 
 class SeriesRows(SeriesCore):
@@ -51,9 +52,16 @@ class SeriesRows(SeriesCore):
         """The last rows."""
         return self._window(*bounded("tail", n))
 
-    def sort_values(self, *, ascending: bool = True, kind: str = "stable") -> Self:
+    def sort_values(
+        self, *, ascending: bool = True, kind: str = "stable", na_position: str = "last", ignore_index: bool = True
+    ) -> Self:
         """Sorted, ties in their order, missing values last."""
+        nulls_last(na_position)
         return self._new(self._expr, Sort(self._rows, (self._expr,), (int(not ascending),)))
+
+    def reset_index(self, *, drop: bool = False) -> Self:
+        """The same rows: they have no labels that could be dropped."""
+        return self._new(self._expr) if drop else refuse_row_numbers(self)
 
     def dropna(self) -> Self:
         """Without missing values."""

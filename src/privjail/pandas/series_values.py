@@ -148,28 +148,28 @@ class SeriesValues(Operators, SeriesCore):
 
     def where(self, cond: Any, other: Any = None) -> Self:
         """Values kept where the condition is true, else replaced (by a missing value, unless given)."""
-        return self._choose(cond, other, keep_where=True)
-
-    def mask(self, cond: Any, other: Any = None) -> Self:
-        """Values replaced where the condition is true (by a missing value, unless given)."""
-        return self._choose(cond, other, keep_where=False)
-
-    def _choose(self, cond: Any, other: Any, keep_where: bool) -> Self:
         if callable(cond) and not isinstance(cond, Prisoner):
             cond = cond(self)
         if not isinstance(cond, SeriesCore):
             raise PlanError("a condition must be a private true/false column")
         mine = self._new(self._met(other))
         if literal_or_none(other) is None:
-            rows, (c, a) = same_rows((cond._rows, cond._expr), (self._rows, self._expr))
-            drop = FillNull(negation(c), Constant(Lit.of(True))) if keep_where else c
-            return self._new(NullWhere(drop, a), rows)
+            rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, self)))
+            return self._new(NullWhere(FillNull(negation(c), Constant(Lit.of(True))), a), rows)
         if isinstance(other, SeriesCore):
             rows, (c, a, b) = same_rows(*((s._rows, s._expr) for s in (cond, mine, other)))
         else:
             rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, mine)))
             b = constant_like(other)
-        return self._new(Where(c, a, b) if keep_where else Where(c, b, a), rows)
+        return self._new(Where(c, a, b), rows)
+
+    def mask(self, cond: Any, other: Any = None) -> Self:
+        """Values replaced where the condition is true, or missing; as in pandas, where(~cond, other)."""
+        if callable(cond) and not isinstance(cond, Prisoner):
+            cond = cond(self)
+        if not isinstance(cond, SeriesCore):
+            raise PlanError("a condition must be a private true/false column")
+        return self.where(cond._new(negation(cond._expr)), other)
 
     def case_when(self, caselist: Any) -> Self:
         """The replacement of the first condition that is true, else the value itself."""

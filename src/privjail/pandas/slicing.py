@@ -42,3 +42,8 @@ def bounded(which: str, n: Any) -> tuple[int | None, int | None]:
 def carried(rows: Rows, expr: Expr) -> Expr:
     """A column taken along into a new base; constants fit everywhere."""
     return expr if expr.base is None else Carried(rows, expr)
+
+
+def nulls_last(na_position: str) -> None:
+    if na_position != "last":
+        raise PlanError("missing values come last", do="leave out na_position")

@@ -25,6 +25,7 @@ from privjail.ops.logic import negation
 from privjail.ops.ranks import Ranks
 from privjail.ops.tally import Tally
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.priced import priced
 from privjail.pandas.rowwise import numeric
 from privjail.plan.domain import FloatDomain, IntDomain, Numeric
 from privjail.plan.expr import Expr
@@ -136,6 +137,7 @@ def answer(ask: Ask, position: int) -> float:
     return float(ask.value.candidates[position].value)
 
 
+@priced
 class Statistics:
     """The released statistics of a private column."""
 

@@ -13,6 +13,7 @@ from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers import Element, Extreme, Scale, Stack, Total
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
@@ -22,6 +23,7 @@ from privjail.sensitive import Sensitive, number
 __all__ = ["Axis", "SensitiveDataFrame", "SensitiveSeries"]
 
 
+@priced
 class Vector(Sensitive):
     """Private numbers under public labels: what series and tables of them share."""
 
@@ -90,6 +92,8 @@ class Vector(Sensitive):
 
 def position(labels: Sequence[Any], key: Any) -> int | None:
     """Where a public label stands; an interval goes by its text too."""
+    if type(key).__module__ == "numpy" and getattr(key, "ndim", 1) == 0:
+        key = key.item()
     for i, label in enumerate(labels):
         if isinstance(label, bool) != isinstance(key, bool):
             continue
@@ -341,6 +345,7 @@ class SensitiveDataFrame(Vector):
 
     def _public(self, answer: Any) -> Any:
         import numpy
+
         import pandas
 
         return pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)

@@ -23,6 +23,9 @@ from privjail.plan.node import Node, node
 if TYPE_CHECKING:
     from privjail.plan.rows import Rows
 
+Step = tuple[str, str]  # a partition and a key in it, by their stable names
+Address = tuple[Step, ...]  # from the whole data set (no steps) down to a cell
+
 
 @node
 class Cell(Node):
@@ -52,6 +55,16 @@ class Cell(Node):
             cells.append(parent)
         return cells[::-1]
 
+    @property
+    def address(self) -> Address:
+        """This cell by names that mean the same in every process: what a ledger keeps."""
+        known: Address | None = self.__dict__.get("_address")
+        if known is None:
+            steps = self.path()[1:]
+            known = tuple((_name(c.partition), f"{c.key.type_}:{c.key.spelling}") for c in steps)
+            object.__setattr__(self, "_address", known)
+        return known
+
     def unsplit(self) -> Cell:
         """The lowest cell above all partitions in which one privacy unit may be in several groups at once."""
         for cell in self.path():
@@ -79,6 +92,10 @@ class Partition(Node):
 
     def __str__(self) -> str:
         return str(self.by)
+
+
+def _name(partition: Partition | str) -> str:
+    return partition if isinstance(partition, str) else partition.name
 
 
 def charged(cells: Iterable[Cell]) -> list[Cell]:

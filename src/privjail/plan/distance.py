@@ -171,10 +171,11 @@ def sqrt_up(x: Number) -> Fraction:
 
 def show(x: Number) -> str:
     """A number for people: whole if it is whole, else a short decimal."""
+    size = abs(Fraction(x))
     try:
-        return str(x.numerator) if x.denominator == 1 and abs(x) < 10**30 else f"{float(x):.6g}"
+        return str(x.numerator) if x.denominator == 1 and size < 10**30 else f"{float(x):.6g}"
     except OverflowError:
-        return f"{'-' if x < 0 else ''}2**{int(abs(x)).bit_length()}"
+        return f"{'-' if x < 0 else ''}2**{int(size).bit_length()}"
 
 
 def _linear_value(terms: dict[Cell, Number]) -> Number:

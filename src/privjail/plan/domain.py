@@ -7,6 +7,7 @@ the jail, so no comparison or sum has a special case for them.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -51,6 +52,8 @@ class Numeric(Domain):
     upper: Any = None
 
     def __post_init__(self) -> None:
+        if any(b is not None and not -math.inf < b < math.inf for b in self.range):
+            raise PlanError("a range needs finite bounds", do="use None for a bound that is not known")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise PlanError(f"a range needs lower ≤ upper, got [{self.lower}, {self.upper}]")
 
@@ -146,9 +149,14 @@ class CategoryDomain(Domain):
     dtype: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
-        spelled = {(type(c), c) for c in self.categories}
-        if len(spelled) != len(self.categories):
-            raise PlanError("categories must be distinct")
+        # By the same equality that finds a label's code: else two groups could hold the same rows.
+        told = {(isinstance(c, bool), str(c) if isinstance(c, Interval) else c) for c in self.categories}
+        if len(told) != len(self.categories):
+            raise PlanError("categories must be distinct (1 and 1.0 are the same)")
+        if any(c is None or c != c for c in self.categories):
+            raise PlanError("a missing value is no category", do="leave it out of the list: it is always allowed")
+        if any(isinstance(c, float) and c - c != 0 for c in self.categories):
+            raise PlanError("a category must be a finite number or text")
 
     @property
     def labels(self) -> Sequence[Any]:
@@ -217,10 +225,15 @@ def domain_of(value: Any) -> Domain:
     match value:
         case bool():
             return BoolDomain(False)
-        case int():
+        case int() if INT_MIN <= value <= INT_MAX:
             return IntDomain(False, value, value)
-        case float():
+        case float() if math.isfinite(value):
             return FloatDomain(False, value, value)
+        case int() | float():
+            raise PlanError(
+                f"a column cannot hold {value!r}: numbers are finite, whole ones have 64 bits",
+                do="use .mask(…) to make values missing",
+            )
         case str():
             return CategoryDomain(False, (value,))
         case datetime.date():
@@ -263,8 +276,6 @@ def float_bounds(low: Any, high: Any) -> tuple[float | None, float | None]:
 
 
 def float_below(x: Any) -> float | None:
-    import math
-
     if abs(x) > Fraction(1.7976931348623157e308):
         return None
     f = float(x)

@@ -1,0 +1,52 @@
+"""A jail's folder, a served jail, a connected client, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from privjail.client import Connection
+
+from . import postgresql
+from .jails import Served, Zygote, make_jail, serving
+
+
+@pytest.fixture
+def jail(tmp_path: Path) -> Path:
+    """A folder that holds a jail (`jail/`), its data, and the connection file of its user (`ann.privjail`)."""
+    make_jail(tmp_path).ledger.close()
+    return tmp_path
+
+
+@pytest.fixture
+def served(jail: Path) -> Iterator[Served]:
+    """The jail, served by a process of its own on loopback."""
+    with serving(jail) as process:
+        yield process
+
+
+@pytest.fixture
+def connection(served: Served) -> Iterator[Connection]:
+    """A client of the served jail."""
+    connected = served.connect()
+    yield connected
+    connected.close()
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    parent = Zygote()
+    yield parent
+    parent.close()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgresql.Server]:
+    """A PostgreSQL server of this test run, or a skip that says why there is none."""
+    server = postgresql.start()
+    if isinstance(server, str):
+        pytest.skip(server)
+    yield server
+    server.stop()

@@ -1,0 +1,141 @@
+"""Wrong distances of private numbers, and a wrong engine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from privjail.plan.distance import Distance
+from privjail.plan.value import Listed
+from tests.laws import test_programs
+from tests.ops import (
+    test_carried,
+    test_distinct,
+    test_numbers,
+    test_ranks,
+    test_tally,
+)
+
+from . import rows
+from .breaking import (
+    Mutation,
+    always,
+    derived,
+    half,
+    result,
+    running_sum,
+)
+
+
+def constant_sum() -> None:
+    test_carried.test_the_sum_of_a_constant_moves_by_it()
+
+
+MUTATIONS = [
+    # private numbers
+    Mutation(
+        "a sum moves by its upper bound",
+        {
+            "plan.domain:Numeric.magnitude": always(
+                property(lambda s: None if not s.bounded else abs(Fraction(s.upper)))
+            )
+        },
+        lambda: test_tally.test_a_sum_reaches_the_larger_bound(-7, 5),
+    ),
+    Mutation(
+        "amounts beyond the bounds",
+        {"engines.polars:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
+        constant_sum,
+    ),
+    Mutation(
+        "a grid so fine that sums overflow",
+        {"ops.tally:SUM_BITS": always(60)},
+        test_tally.test_a_million_large_values_do_not_overflow,
+    ),
+    Mutation(
+        "a running sum of floats",
+        {"engines.polars:PolarsEngine._count": running_sum, "ops.tally:sum_grid": always(lambda d: Fraction(1))},
+        test_tally.test_a_sum_does_not_depend_on_the_order_of_rows,
+    ),
+    Mutation(
+        "a count moves by half a row",
+        {"ops.tally:Tally.__post_init__": derived(half)},
+        test_tally.test_the_claims_are_reached,
+    ),
+    Mutation(
+        "groups of a head share one edit",
+        {
+            "ops.tally:Tally.__post_init__": derived(
+                lambda s: (
+                    {"joint": Listed((Distance(1), *(Distance(),) * (s.joint.size - 1)))} if s.rows.edits > 1 else {}
+                )
+            )
+        },
+        test_tally.test_the_claims_are_reached,
+    ),
+    Mutation(
+        "nunique moves by half a label",
+        {"ops.distinct:Distinct.__post_init__": derived(half)},
+        test_distinct.test_distinct_values_in_the_small_world,
+    ),
+    Mutation(
+        "ranks move by the smaller weight", {"ops.ranks:max": always(min)}, test_ranks.test_ranks_in_the_small_world
+    ),
+    Mutation(
+        "scaling keeps the distance",
+        {"ops.numbers:_scaled": always(lambda joint, size: joint)},
+        test_numbers.test_numbers_in_the_small_world,
+    ),
+    Mutation(
+        "a sum moves like its first part",
+        {"ops.numbers:_added": always(lambda a, b: a)},
+        test_numbers.test_the_claims_are_reached,
+    ),
+    Mutation(
+        "a stack moves like its first element",
+        {
+            "ops.numbers:Stack.__post_init__": derived(
+                lambda s: {"joint": Listed((s.joint.at(0), *(Distance(),) * (s.joint.size - 1)))}
+            )
+        },
+        test_numbers.test_the_claims_are_reached,
+    ),
+    Mutation(
+        "a total moves like its largest element",
+        {"ops.numbers:Total.__post_init__": derived(lambda s: {"joint": Listed((s.a.joint.at(0),))})},
+        test_numbers.test_the_claims_are_reached,
+    ),
+    Mutation(
+        "everything is monotone",
+        {
+            "ops.numbers:Add.__post_init__": derived(lambda s: {"monotone": True}),
+            "ops.tally:Tally.__post_init__": derived(lambda s: {"monotone": True}),
+        },
+        test_numbers.test_numbers_in_the_small_world,
+    ),
+    # the engine
+    Mutation(
+        "a missing key is the first one",
+        {
+            "engines.polars:PolarsEngine._codes": lambda right: (
+                lambda s, rows, by: np.where((c := right(s, rows, by)) == len(by.domain.labels), 0, c)
+            )
+        },
+        test_programs.check_some_programs,
+    ),
+    Mutation(
+        "groups forget the order of rows",
+        {"engines.polars:PolarsEngine._groups": result(lambda groups, *_: [g[::-1] for g in groups])},
+        rows.order,
+    ),
+    Mutation(
+        "a slice counts from one",
+        {
+            "ops.slice:Slice.polars": always(
+                lambda s, frame: frame[slice(None if s.start is None else s.start + 1, s.stop)]
+            )
+        },
+        test_programs.check_some_programs,
+    ),
+]

@@ -1,0 +1,115 @@
+"""+ - * / // %."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import PlanError
+from privjail.ops.arithmetic import Arithmetic, as_number
+from privjail.ops.carried import Constant
+from privjail.plan.domain import INT_MAX, INT_MIN, FloatDomain, IntDomain
+from privjail.plan.node import Lit
+
+from ..tables import World
+from .checking import check_row_wise, covers, given, growing, table
+from .worlds import LETTERS, PAIRS, TRUTHS, columns
+
+OPS = ("+", "-", "*", "/", "//", "%")
+
+
+def apply(op, world):
+    return Arithmetic(op, world.column("x"), world.column("y"))
+
+
+@covers("property", "arithmetic")
+@given(columns("int", "int"), st.sampled_from(OPS), examples=80)
+def test_whole_numbers_stay_in_the_claimed_range(drawn, op):
+    """V-7, V-10, V-16: overflow, x // 0, 0 % 0 and -2**63 // -1 are null, and only where the domain says so."""
+    world, pair = drawn
+    check_row_wise(apply(op, world), [pair])
+
+
+@covers("property", "arithmetic")
+@given(columns("number", "float"), st.sampled_from(OPS[:5]), st.booleans(), examples=80)
+def test_floats_stay_in_the_claimed_range(drawn, op, turned):
+    """V-7, V-8, V-16: results that overflow, 0 / 0 and x / 0 are null, never NaN or infinite."""
+    world, pair = drawn
+    x, y = world.column("x"), world.column("y")
+    check_row_wise(Arithmetic(op, y, x) if turned else Arithmetic(op, x, y), [pair])
+
+
+@given(columns("int", "int"), st.sampled_from(OPS), examples=100)
+def test_whole_numbers_are_exact_or_null(drawn, op):
+    """V-7, V-8."""
+    world, (_, data) = drawn
+    found = table(world.source, (apply(op, world),), data)
+    for (x, y), (z,) in zip(data, found, strict=True):
+        if x is None or y is None or (op in ("/", "//", "%") and y == 0):
+            assert z is None
+        elif op == "/":
+            assert z == float(x) / float(y)
+        else:
+            true = {"+": x + y, "-": x - y, "*": x * y, "//": x // (y or 1), "%": x % (y or 1)}[op]
+            assert z == (true if INT_MIN <= true <= INT_MAX else None)
+
+
+@pytest.mark.parametrize(
+    "op, x, y, low, high",
+    [
+        ("+", (-2, 3), (-5, 7), -7, 10),
+        ("-", (-2, 3), (-5, 7), -9, 8),
+        ("*", (-2, 3), (-5, 7), -15, 21),
+        ("//", (-7, 7), (2, 3), -4, 3),
+        ("//", (-7, 7), (-2, 3), -7, 7),
+        ("%", (-7, 7), (-2, 3), -1, 2),
+        ("/", (-7, 7), (2, 4), -3.5, 3.5),
+    ],
+)
+@covers("witness", "arithmetic")
+def test_the_bounds_are_reached(op, x, y, low, high):
+    """Both bounds of the claimed range come out of values inside the ranges of the inputs."""
+    world = World((("x", IntDomain(False, *x)), ("y", IntDomain(False, *y))), ())
+    expr = apply(op, world)
+    data = tuple((a, b) for a in range(x[0], x[1] + 1) for b in range(y[0], y[1] + 1))
+
+    assert (expr.domain.lower, expr.domain.upper) == (low, high)
+    found = check_row_wise(expr, growing(data))
+    assert {low, high} <= found
+
+
+@covers("small world", "arithmetic")
+def test_arithmetic_in_the_small_world():
+    for op in OPS:
+        check_row_wise(apply(op, PAIRS), PAIRS.pairs(2))
+        check_row_wise(Arithmetic(op, PAIRS.column("x"), Constant(Lit.of(-2))), PAIRS.pairs(2))
+        check_row_wise(Arithmetic(op, Constant(Lit.of(5)), PAIRS.column("y")), PAIRS.pairs(2))
+
+
+def test_a_range_without_zero_gives_no_nulls():
+    world = World((("x", IntDomain(False, -7, 7)), ("y", IntDomain(False, 1, 3))), ())
+
+    assert not any(apply(op, world).domain.nullable for op in OPS)
+    assert apply("/", PAIRS).domain == FloatDomain(True)
+
+
+def test_division_rounds_down():
+    world = World((("x", FloatDomain(False, -8.0, 8.0)), ("y", FloatDomain(False, 0.5, 3.0))), ())
+    data = ((-7.5, 2.0), (7.5, 2.0), (-1.0, 3.0))
+    found = table(world.source, (apply("//", world),), data)
+
+    assert [z for (z,) in found] == [float(floor(Fraction(x) / Fraction(y))) for x, y in data]
+
+
+def test_only_numbers():
+    for world in (LETTERS, TRUTHS):
+        with pytest.raises(PlanError):
+            Arithmetic("+", world.column("x"), Constant(Lit.of(1)))
+    with pytest.raises(PlanError):
+        Arithmetic("%", Constant(Lit.of(1.5)), Constant(Lit.of(1)))
+    with pytest.raises(PlanError):
+        Arithmetic("**", Constant(Lit.of(1)), Constant(Lit.of(1)))
+    assert as_number(TRUTHS.column("x")).domain == IntDomain(True, 0, 1)

@@ -1,0 +1,137 @@
+"""astype."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import PlanError
+from privjail.ops.cast import TYPES, Cast, Categorise
+from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain, UntypedDomain
+from privjail.plan.node import Lit
+
+from ..tables import World
+from .checking import check_row_wise, covers, given, growing, table
+from .test_isin import ALL, POOLS
+from .worlds import FLOATS, LETTERS, MOMENTS, SIGNED, TEXTS, TRUTHS, columns
+
+FROM = ("number", "bool", "text", "category")
+ALLOWED = {
+    "IntDomain": set(TYPES),
+    "FloatDomain": {"Int64", "Float64"},
+    "BoolDomain": set(TYPES),
+    "TextDomain": {"Int64", "Float64", "string"},
+    "CategoryDomain": set(TYPES),
+}
+
+
+@covers("property", "cast")
+@given(st.sampled_from(FROM).flatmap(columns), st.sampled_from(sorted(TYPES)), examples=120)
+def test_values_stay_in_the_claimed_domain(drawn, to):
+    """V-7, V-10, V-16: 2.0**63, "1e400" and "nan" have no counterpart: they are null, and the domain says so."""
+    world, pair = drawn
+    before = world.columns[0][1]
+    if to in ALLOWED[type(before).__name__]:
+        check_row_wise(Cast(world.column("x"), to), [pair])
+    else:
+        with pytest.raises(PlanError):
+            Cast(world.column("x"), to)
+
+
+@covers("witness", "cast")
+def test_the_bounds_are_reached():
+    for world, to, found in (
+        (SIGNED, "Float64", {-7.0, 5.0, None}),
+        (FLOATS, "Int64", {-1, 0, None}),
+        (TRUTHS, "Int64", {0, 1, None}),
+        (TRUTHS, "boolean", {False, True, None}),
+        (SIGNED, "boolean", {True, None}),
+        (LETTERS, "string", {"a", "b", None}),
+        (SIGNED, "string", {"-7", "5", None}),
+    ):
+        expr = Cast(world.column("x"), to)
+        assert check_row_wise(expr, growing(world.rows)) == found
+        if isinstance(expr.domain, (IntDomain, FloatDomain)):
+            assert {expr.domain.lower, expr.domain.upper} == found - {None}
+
+
+@covers("small world", "cast")
+def test_casts_in_the_small_world():
+    for world in ALL:
+        for to in TYPES:
+            if to in ALLOWED.get(type(world.columns[0][1]).__name__, ()):
+                check_row_wise(Cast(world.column("x"), to), world.pairs(3))
+    check_row_wise(Cast(FLOATS.column("x"), "Int64"), FLOATS.pairs())
+
+
+def test_labels_become_what_they_spell():
+    domain = CategoryDomain(False, ("1", "2.5", "nan", "x", "9223372036854775808"))
+    world = World((("x", domain),), ())
+    data = tuple((label,) for label in domain.categories)
+    whole, real = (Cast(world.column("x"), to) for to in ("Int64", "Float64"))
+
+    assert table(world.source, (whole,), data) == ((1,), (None,), (None,), (None,), (None,))
+    assert table(world.source, (real,), data) == ((1.0,), (2.5,), (None,), (None,), (9223372036854775808.0,))
+    assert whole.domain == IntDomain(True, 1, 1)
+
+
+def test_an_untyped_column_is_text_until_it_is_read():
+    """V-19: its type does not depend on what is in it."""
+    world = World((("x", UntypedDomain(True)),), (("1",), ("x",), (None,)))
+    expr = Cast(world.column("x"), "Float64")
+
+    assert expr.domain == FloatDomain(True)
+    assert check_row_wise(expr, world.pairs()) == {1.0, None}
+
+
+def some(kind):
+    return st.tuples(columns(kind), st.lists(st.sampled_from(POOLS[kind]), max_size=4, unique=True))
+
+
+@covers("property", "categorise")
+@given(st.sampled_from(sorted(POOLS)).flatmap(some), examples=80)
+def test_values_become_their_label_or_null(drawn):
+    """V-17: positions come from the public list, not from the data."""
+    (world, pair), labels = drawn
+    expr = Categorise(world.column("x"), tuple(map(Lit.of, labels)), 0)
+
+    check_row_wise(expr, [pair])
+    found = table(world.source, (expr,), pair[1])
+    assert [z for (z,) in found] == [v if v in labels else None for (v,) in pair[1]]
+
+
+@covers("witness", "categorise")
+def test_every_label_occurs():
+    expr = Categorise(LETTERS.column("x"), (Lit.of("b"), Lit.of("a")), 1)
+
+    assert check_row_wise(expr, growing(LETTERS.rows)) == {"a", "b", None}
+    assert table(LETTERS.source, (expr,), LETTERS.rows) == LETTERS.rows
+    assert expr.domain == CategoryDomain(True, ("b", "a"), True)
+
+
+@covers("small world", "categorise")
+def test_categories_in_the_small_world():
+    for world in ALL:
+        label = Lit.of(world.rows[2][0])
+        check_row_wise(Categorise(world.column("x"), (label,), 0), world.pairs(3))
+    check_row_wise(Categorise(LETTERS.column("x"), (Lit.of("z"), Lit.of("b")), 0), LETTERS.pairs())
+    check_row_wise(Categorise(TEXTS.column("x"), (), 0), TEXTS.pairs(2))
+
+
+def test_labels_that_no_value_can_have_are_no_trap():
+    """V-24: 2 and 2.5 would be one label of a whole-number column, and the engine would fail on it."""
+    expr = Categorise(SIGNED.column("x"), (Lit.of(5), Lit.of(5.5), Lit.of(1e300)), 0)
+    assert table(SIGNED.source, (expr,), ((5,), (-7,), (None,))) == ((5,), (None,), (None,))
+    two = Categorise(FLOATS.column("x"), (Lit.of(2**53), Lit.of(2**53 + 1), Lit.of(0.5)), 0)
+    assert table(FLOATS.source, (two,), ((0.5,), (-1.5,))) == ((0.5,), (None,))
+
+
+def test_what_cannot_be_converted_is_refused():
+    with pytest.raises(PlanError):
+        Cast(MOMENTS.column("x"), "Int64")
+    with pytest.raises(PlanError):
+        Cast(SIGNED.column("x"), "int8")
+    with pytest.raises(PlanError):
+        Categorise(SIGNED.column("x"), (Lit.of("a"),), 0)
+    with pytest.raises(PlanError):
+        Categorise(LETTERS.column("x"), (Lit.of("a"), Lit.of("a")), 0)

@@ -1,0 +1,91 @@
+"""cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import PlanError
+from privjail.ops.cut import Cut
+from privjail.plan.domain import CategoryDomain, IntDomain, Interval
+from privjail.plan.node import Lit
+
+from ..tables import World
+from .checking import check_row_wise, covers, given, growing, table
+from .worlds import FLOATS, LETTERS, REAL, SIGNED, WHOLE, columns
+
+flags = st.integers(0, 1)
+edges = st.lists(st.sampled_from((*WHOLE, *(x for x in REAL if abs(x) < 1e308))), min_size=2, max_size=4)
+
+
+def cut(expr, points, labels=None, right=1, lowest=0):
+    named = None if labels is None else tuple(map(Lit.of, labels))
+    return Cut(expr, tuple(map(Lit.of, points)), named, right, lowest)
+
+
+@covers("property", "cut")
+@given(columns("number"), edges, flags, flags, examples=120)
+def test_values_fall_into_their_interval_or_are_null(drawn, points, right, lowest):
+    """V-16, V-17: also at an edge, and where a whole number has no exact float."""
+    world, pair = drawn
+    points = [
+        p for p, q in zip(sorted(points), sorted(points)[1:] + [float("inf")], strict=True) if float(p) < float(q)
+    ]
+    if len(points) < 2:
+        return
+    expr = cut(world.column("x"), points, None, right, lowest)
+
+    check_row_wise(expr, [pair])
+    found = table(world.source, (expr,), pair[1])
+    for (v,), (z,) in zip(pair[1], found, strict=True):
+        hits = [] if v is None else [i for i in expr.domain.categories if inside(float(v), i)]
+        assert ([] if z is None else [z]) == hits
+
+
+def inside(x, interval):
+    low, high = float(interval.left), float(interval.right)
+    left = x >= low if interval.closed in ("left", "both") else x > low
+    return left and (x <= high if interval.closed in ("right", "both") else x < high)
+
+
+@covers("witness", "cut")
+def test_every_interval_occurs_and_only_where_it_can_a_null():
+    expr = cut(SIGNED.column("x"), (-8, 0, 5))
+    assert check_row_wise(expr, growing(SIGNED.rows)) == {None, Interval(-8, 0, "right"), Interval(0, 5, "right")}
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 0, 5)),), ((-7,), (0,)))[0] == (None,)
+    assert table(SIGNED.source, (cut(SIGNED.column("x"), (-7, 5), None, 0),), ((-7,), (5,)))[1] == (None,)
+    whole = World((("x", IntDomain(False, -7, 5)),), ())
+    assert not cut(whole.column("x"), (-8, 0, 5)).domain.nullable
+    assert cut(whole.column("x"), (-7, 0, 5)).domain.nullable
+    assert not cut(whole.column("x"), (-7, 0, 5), None, 1, 1).domain.nullable
+    assert cut(whole.column("x"), (-7, 0, 5), None, 0).domain.nullable
+
+
+@covers("small world", "cut")
+def test_cuts_in_the_small_world():
+    for world in (SIGNED, FLOATS):
+        for right in (0, 1):
+            for lowest in (0, 1):
+                check_row_wise(cut(world.column("x"), (-7, -1.5, 0.5, 5), None, right, lowest), world.pairs(3))
+    check_row_wise(cut(SIGNED.column("x"), (-7, 5), ("in",)), SIGNED.pairs())
+
+
+def test_a_whole_number_beside_an_edge_is_where_its_float_is():
+    """V-16: float(2**53 + 1) is 2**53, on the open edge: null, and the domain must say so."""
+    big = 2**53
+    world = World((("x", IntDomain(False, big + 1, big + 4)),), ((big + 1,), (big + 4,)))
+
+    check_row_wise(cut(world.column("x"), (big, big + 8)), world.pairs(2))
+
+
+def test_labels_and_edges_are_checked():
+    x = SIGNED.column("x")
+    for points in ((1,), (1, 1), (2, 1), (0, float("inf")), (float("nan"), 1), (2**60, 2**60 + 1)):
+        with pytest.raises(PlanError):
+            cut(x, points)
+    for labels in (("a",), ("a", "a"), ("a", None)):
+        with pytest.raises(PlanError):
+            cut(x, (0, 1, 2), labels)
+    with pytest.raises(PlanError):
+        cut(LETTERS.column("x"), (0, 1))
+    assert cut(x, (0, 1, 2), ("lo", "hi")).domain == CategoryDomain(True, ("lo", "hi"), True)

@@ -1,0 +1,99 @@
+"""groupby(key).head(k)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import PlanError
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.ops.group_head import GroupHead
+from privjail.ops.slice import Slice
+from privjail.ops.sort import Sort
+from privjail.plan.node import Lit
+
+from .checking import carried, check_rows, covers, given, seen, table
+from .worlds import ANY_EACH, TIES, TWO_EACH
+
+most = st.integers(1, 3)
+
+
+@covers("property", "group_head")
+@given(TIES.neighbours(), most)
+def test_by_any_key_one_edit_becomes_at_most_two(pair, k):
+    check_rows(GroupHead(TIES.source, TIES.column("x"), k), [pair])
+    check_rows(GroupHead(Sort(TIES.source, (TIES.column("y"),), (1,)), TIES.column("x"), k), [pair])
+
+
+@covers("property", "group_head")
+@given(ANY_EACH.neighbours(), most)
+def test_by_user_a_user_keeps_at_most_k_rows(pair, k):
+    u, x = ANY_EACH.column("u"), ANY_EACH.column("x")
+
+    for rows in (ANY_EACH.source, Filter(ANY_EACH.source, Compare("==", x, Lit.of(1)))):
+        head = GroupHead(rows, u, k)
+        assert head.distance.value == k
+        check_rows(head, [pair])
+    check_rows(GroupHead(Sort(ANY_EACH.source, (x,), (1,)), u, k), [pair])
+
+
+@covers("property", "group_head")
+@given(TWO_EACH.neighbours(), most)
+def test_by_user_no_further_than_the_user_has_rows(pair, k):
+    head = GroupHead(TWO_EACH.source, TWO_EACH.column("u"), k)
+
+    assert head.distance.value == min(k, 2)
+    check_rows(head, [pair])
+
+
+@covers("witness", "group_head")
+def test_the_claims_are_reached():
+    """V-11: by any key 2, since the row that comes in pushes another one out; by user k."""
+    head = GroupHead(TIES.source, TIES.column("x"), 1)
+    left = ((0, "p"),)
+    assert check_rows(head, [(left, ((0, "q"), (0, "p")))]) == head.distance.value == 2
+
+    for k in (1, 2, 3):
+        mine = GroupHead(ANY_EACH.source, ANY_EACH.column("u"), k)
+        assert check_rows(mine, [((), (("ann", 1),) * 4)]) == mine.distance.value == k
+
+    few = GroupHead(TWO_EACH.source, TWO_EACH.column("u"), 3)
+    assert check_rows(few, [((), (("ann", 1),) * 2)]) == few.distance.value == 2
+
+
+@covers("small world", "group_head")
+def test_group_heads_in_the_small_world():
+    for k in (1, 2):
+        check_rows(GroupHead(TIES.source, TIES.column("x"), k), TIES.pairs())
+        check_rows(GroupHead(ANY_EACH.source, ANY_EACH.column("u"), k), ANY_EACH.pairs(3))
+        check_rows(GroupHead(TWO_EACH.source, TWO_EACH.column("x"), k), TWO_EACH.pairs())
+    first = GroupHead(ANY_EACH.source, ANY_EACH.column("u"), 2)
+    again = GroupHead(first, carried(first, ANY_EACH.column("u")), 1)
+    check_rows(again, ANY_EACH.pairs(3))
+    check_rows(Slice(first, None, 2), ANY_EACH.pairs(3))
+
+
+def test_by_any_other_key_users_without_a_bound_stay_without_one():
+    assert GroupHead(ANY_EACH.source, ANY_EACH.column("x"), 1).distance.value is None
+
+
+def test_after_a_slice_the_user_column_is_a_key_like_any_other():
+    """V-18: a slice mixes the rows of users, so its bound is no longer one of a user."""
+    rows = Slice(TWO_EACH.source, None, 3)
+    head = GroupHead(rows, carried(rows, TWO_EACH.column("u")), 1)
+
+    assert head.distance.value == 2 * rows.distance.value
+
+
+def test_rows_without_a_key_are_dropped_and_the_order_is_kept():
+    rows = GroupHead(TIES.source, TIES.column("x"), 1)
+    data = ((1, "q"), (None, "p"), (0, "p"), (1, "p"), (0, "q"))
+
+    assert table(rows, seen(rows), data) == ((1, "q"), (0, "p"))
+
+
+def test_at_least_one_row():
+    for k in (0, -1, 1.5):
+        with pytest.raises(PlanError):
+            GroupHead(TIES.source, TIES.column("x"), k)

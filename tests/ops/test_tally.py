@@ -1,0 +1,201 @@
+"""Counts and sums."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import DPError, PlanError, RowsError
+from privjail.ops.carried import Constant
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.ops.group_head import GroupHead
+from privjail.ops.slice import Slice
+from privjail.ops.tally import Tally, grid_bounds, sum_grid
+from privjail.ops.window import Window
+from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain
+from privjail.plan.node import Lit
+
+from ..tables import World
+from .checking import carried, check_value, covers, engine, given, growing, numbers
+from .worlds import INT_MAX, INT_MIN, LETTERS, NUMBERS, REAL, SQUARE, TEXTS, TWO_EACH, columns, within
+
+
+def equals(expr, value):
+    return Compare("==", expr, Lit.of(value))
+
+
+def tallies(rows, world, key, value):
+    """Counts and sums of some rows, in all and by a key."""
+    k, v = carried(rows, world.column(key)), carried(rows, world.column(value))
+    return [Tally(rows, keys, each) for keys in ((), (k,)) for each in (None, v)]
+
+
+@covers("property", "tally")
+@given(SQUARE.neighbours(6), st.sampled_from((None, 2, 3)), st.booleans())
+def test_counts_and_sums_move_no_further_than_claimed(pair, n, window):
+    """V-11, V-20: rows whose key is missing are in no group."""
+    rows = SQUARE.source if n is None else Slice(SQUARE.source, None, n)
+    rows = Window(rows, 1, 0) if window else rows
+    for value in tallies(rows, SQUARE, "x", "y"):
+        check_value(value, [pair], SQUARE.source)
+    both = (carried(rows, SQUARE.column("x")), carried(rows, SQUARE.column("y")))
+    check_value(Tally(rows, both, None), [pair], SQUARE.source)
+
+
+@covers("property", "tally")
+@given(TWO_EACH.neighbours(), st.integers(1, 3))
+def test_counts_and_sums_of_users_rows_move_no_further_than_claimed(pair, k):
+    head = GroupHead(TWO_EACH.source, TWO_EACH.column("u"), k)
+    for rows in (TWO_EACH.source, head, Slice(head, None, 3)):
+        for value in tallies(rows, TWO_EACH, "x", "x"):
+            check_value(value, [pair], TWO_EACH.source)
+
+
+@covers("property", "tally")
+@given(columns("number", "category"), examples=80)
+def test_sums_of_any_bounded_column_are_exact_and_within_the_claim(drawn):
+    """V-7, V-8, V-9: no overflow, no rounding beyond the grid, no order."""
+    world, (left, right) = drawn
+    x, y = world.column("x"), world.column("y")
+    if not x.domain.bounded:
+        with pytest.raises(DPError, match="unbounded"):
+            Tally(world.source, (), x)
+        return
+    for keys in ((), (y,)):
+        total = Tally(world.source, keys, x)
+        check_value(total, [(left, right)], world.source)
+        assert numbers(total, right, world.source) == numbers(total, right[::-1], world.source)
+
+
+@covers("witness", "tally")
+def test_the_claims_are_reached():
+    x, y = SQUARE.column("x"), SQUARE.column("y")
+    for value, most in (
+        (Tally(SQUARE.source, (), None), 1),
+        (Tally(SQUARE.source, (x,), None), 1),
+        (Tally(SQUARE.source, (x, y), None), 1),
+        (Tally(SQUARE.source, (x,), y), 1),
+    ):
+        found = check_value(value, [((), (("a", -1),))], SQUARE.source)
+        assert found["l1"] == found["l2"] == found["linf"] == value.joint.l1 == value.joint.linf == most
+
+    head = Slice(LETTERS.source, None, 1)
+    counts = Tally(head, (carried(head, LETTERS.column("x")),), None)
+    assert check_value(counts, [((("a",),), (("b",), ("a",)))], LETTERS.source)["l1"] == counts.joint.l1 == 2
+
+
+@pytest.mark.parametrize("low, high", [(-7, 5), (0, 10), (-3.5, 0.25), (0.0, 1.0), (-(2**40), 2**40), (0, 2**29 + 1)])
+@covers("witness", "tally")
+def test_a_sum_reaches_the_larger_bound(low, high):
+    kind = IntDomain if isinstance(low, int) else FloatDomain
+    world = World((("x", kind(True, low, high)),), ())
+    total = Tally(world.source, (), world.column("x"))
+    far = max(low, high, key=abs)
+
+    assert check_value(total, [((), ((far,),))], world.source)["l1"] == total.distance.value == abs(Fraction(far))
+
+
+@covers("small world", "tally")
+def test_tallies_in_the_small_world():
+    for world in (NUMBERS, LETTERS):
+        for rows in (world.source, Slice(world.source, None, 2)):
+            x = carried(rows, world.column("x"))
+            for value in (Tally(rows, (), None), Tally(rows, (x,), None)):
+                check_value(value, world.pairs(), world.source)
+    total = Tally(NUMBERS.source, (NUMBERS.column("x"),), NUMBERS.column("x"))
+    assert check_value(total, NUMBERS.pairs(), NUMBERS.source)["elements"] == [0, 1]
+    for value in tallies(SQUARE.source, SQUARE, "x", "y"):
+        check_value(value, SQUARE.pairs(2), SQUARE.source)
+    for value in tallies(TWO_EACH.source, TWO_EACH, "x", "x"):
+        check_value(value, TWO_EACH.pairs(3), TWO_EACH.source)
+
+
+def test_a_sum_does_not_depend_on_the_order_of_rows():
+    """V-8: 2**53, 1 and -2**53 in every order; a float sum would give 0, 1 or 2."""
+    big = 2.0**53
+    world = World((("x", FloatDomain(True, -big, big)),), ())
+    total = Tally(world.source, (), world.column("x"))
+    found = {
+        tuple(numbers(total, tuple((v,) for v in order), world.source))
+        for order in permutations((big, 1.0, 1.0, -big, None))
+    }
+
+    assert found == {(0,)}  # a 1 is below the grid of 2**23
+
+
+def test_a_million_large_values_do_not_overflow():
+    """V-7."""
+    world = World((("x", IntDomain(True, INT_MIN, INT_MAX)), ("g", CategoryDomain(False, ("a",)))), ())
+    n = 1 << 16
+    data = ((INT_MAX, "a"),) * n
+    for keys in ((), (world.column("g"),)):
+        total = Tally(world.source, keys, world.column("x"))
+        [found] = numbers(total, data, world.source)
+        assert abs(found - n * Fraction(INT_MAX)) <= n * total.grid
+
+
+@given(st.sampled_from(REAL), st.sampled_from(REAL), st.sampled_from(REAL), examples=100)
+def test_amounts_on_the_grid_are_near_and_inside(a, b, x):
+    """V-8, V-9: rounding moves a value by at most one grid step, and never beyond the claimed magnitude."""
+    domain = FloatDomain(False, min(a, b), max(a, b))
+    low, high = grid_bounds(domain)
+    grid = sum_grid(domain)
+
+    assert low <= high and max(abs(low), abs(high)) * grid <= domain.magnitude
+    assert max(abs(low), abs(high)) <= 2**30
+    assert Fraction(float(grid)) == grid
+    if within(domain, x):
+        world = World((("x", domain),), ())
+        [found] = numbers(Tally(world.source, (), world.column("x")), ((x,),), world.source)
+        assert abs(found - Fraction(x)) <= grid
+
+
+def test_the_last_row_of_a_group_leaves_the_shape_as_it_is():
+    """V-20: same keys in the same order, also for an empty table."""
+    counts = Tally(LETTERS.source, (LETTERS.column("x"),), None)
+
+    assert numbers(counts, (("a",), ("b",)), LETTERS.source) == [1, 1]
+    assert numbers(counts, (("a",),), LETTERS.source) == [1, 0]
+    assert numbers(counts, ((None,),), LETTERS.source) == numbers(counts, (), LETTERS.source) == [0, 0]
+    assert counts.index == (("a", "b"),)
+
+
+@covers("property", "tally")
+@given(SQUARE.neighbours(4))
+def test_a_constant_key_counts_the_rows_of_a_filter(pair):
+    """V-24: inside a group the key is a constant; grouping by it again must not fail, whatever the data."""
+    one = Constant(Lit.of("a"))
+    group = Filter(SQUARE.source, equals(SQUARE.column("x"), "a"))
+    again = Filter(group, equals(one, "a"))
+    loose = Filter(SQUARE.source, Compare(">", SQUARE.column("y"), Lit.of(0)))
+    for rows in (group, again, SQUARE.source, Slice(SQUARE.source, None, 2), loose, Filter(loose, equals(one, "a"))):
+        for keys in ((one,), (one, one)):
+            check_value(Tally(rows, keys, None), [pair], SQUARE.source)
+        check_value(Tally(rows, (one,), Constant(Lit.of(2))), [pair], SQUARE.source)
+    check_value(Tally(Filter(SQUARE.source, equals(one, "b")), (one,), None), [pair], SQUARE.source)
+    expected = sum(row[0] == "a" for row in pair[1])
+    assert numbers(Tally(again, (one,), None), pair[1], SQUARE.source) == [expected]
+
+
+def test_a_tally_by_users_is_not_called_monotone():
+    """One user may add to one group; two edits after a head may take from another one."""
+    assert Tally(NUMBERS.source, (NUMBERS.column("x"),), None).monotone
+    head = Slice(NUMBERS.source, None, 1)
+    assert not Tally(head, (carried(head, NUMBERS.column("x")),), None).monotone
+
+
+def test_keys_are_finite_and_of_the_same_rows():
+    with pytest.raises(PlanError):
+        Tally(TEXTS.source, (TEXTS.column("x"),), None)
+    with pytest.raises(PlanError):
+        Tally(TEXTS.source, (), TEXTS.column("x"))
+    with pytest.raises(RowsError):
+        Tally(TEXTS.source, (), NUMBERS.column("x"))
+    wide = World((("x", IntDomain(False, 0, 99_999)), ("y", IntDomain(False, 0, 99_999))), ())
+    with pytest.raises(PlanError):
+        Tally(wide.source, (wide.column("x"), wide.column("y")), None)
+    assert growing(()) == [] and engine(NUMBERS.source, ()) is not None

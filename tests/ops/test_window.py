@@ -1,0 +1,107 @@
+"""shift, diff and rolling."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+from privjail.errors import PlanError
+from privjail.ops.arithmetic import Arithmetic
+from privjail.ops.filter import Filter
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import Not
+from privjail.ops.slice import Slice
+from privjail.ops.window import Lag, Window
+
+from ..tables import edits
+from .checking import about, carried, check_row_wise, check_rows, covers, given, table
+from .worlds import NUMBERS, TWO_EACH
+
+sizes = st.integers(0, 3)
+
+
+@covers("property", "window")
+@given(NUMBERS.neighbours(), sizes, sizes)
+def test_a_window_moves_no_further_than_claimed(pair, before, after):
+    check_rows(Window(NUMBERS.source, before, after), [pair])
+
+
+@covers("property", "window")
+@given(NUMBERS.neighbours(), sizes, sizes)
+def test_a_window_of_a_head_or_of_filtered_rows_moves_no_further_than_claimed(pair, before, after):
+    check_rows(Window(Slice(NUMBERS.source, None, 3), before, after), [pair])
+    check_rows(Window(Filter(NUMBERS.source, Not(IsNull(NUMBERS.column("x")))), before, after), [pair])
+
+
+@pytest.mark.parametrize("before, after", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)])
+@covers("witness", "window")
+def test_the_claim_is_reached_by_a_row_unlike_all_others_in_the_middle(before, after):
+    """V-11, V-23: one row that comes in, and two edits for each of the w - 1 other rows that see it."""
+    rows = Window(NUMBERS.source, before, after)
+    width = before + 1 + after
+
+    assert rows.distance.value == 2 * width - 1
+    right = ((1,),) * 4 + ((0,),) + ((1,),) * 4
+    left = ((1,),) * 8
+    assert check_rows(rows, [(left, right)]) == 2 * width - 1
+
+
+@covers("small world", "window")
+def test_windows_in_the_small_world():
+    """V-23."""
+    for before, after in ((1, 0), (0, 1), (1, 1), (2, 0)):
+        check_rows(Window(NUMBERS.source, before, after), NUMBERS.pairs())
+    check_rows(Window(Slice(NUMBERS.source, -3, 2), 1, 0), NUMBERS.pairs())
+    check_rows(Window(TWO_EACH.source, 1, 0), TWO_EACH.pairs())
+
+
+@covers("property", "lag")
+@given(NUMBERS.neighbours(), st.integers(-2, 2))
+def test_a_lagged_column_moves_with_its_window(pair, k):
+    window = Window(NUMBERS.source, 2, 2)
+    lag = Lag(window, NUMBERS.column("x"), k)
+
+    check_row_wise(lag, [pair])
+
+
+@covers("small world", "lag")
+def test_lags_and_differences_in_the_small_world():
+    """V-23: the value above, below, and the difference to it, beside everything that the row sees."""
+    x = NUMBERS.column("x")
+    window = Window(NUMBERS.source, 1, 1)
+    for k in (-1, 0, 1):
+        lag = Lag(window, x, k)
+        check_row_wise(lag, NUMBERS.pairs(3))
+        assert lag.domain.nullable
+    difference = Arithmetic("-", Lag(window, x, 0), Lag(window, x, 1))
+    check_row_wise(difference, NUMBERS.pairs(3))
+
+
+@covers("witness", "lag")
+def test_a_lag_alone_reaches_the_distance_of_its_window():
+    """A row inserted between two others is seen by the row below it: the pair (x, shift(1)) makes three edits."""
+    window = Window(NUMBERS.source, 1, 0)
+    lag = Lag(window, NUMBERS.column("x"), 1)
+    left, right = ((0,), (0,), (1,), (1,)), ((0,), (0,), (None,), (1,), (1,))
+
+    about(lag)
+    assert edits(table(window, (lag,), left), table(window, (lag,), right)) == 1
+    both = (carried(window, NUMBERS.column("x")), lag)
+    assert edits(table(window, both, left), table(window, both, right)) == window.distance.value == 3
+
+
+def test_a_lag_is_the_value_above_and_null_where_there_is_none():
+    window = Window(NUMBERS.source, 1, 1)
+    x = NUMBERS.column("x")
+    data = ((0,), (None,), (1,))
+
+    assert table(window, (Lag(window, x, 1),), data) == ((None,), (0,), (None,))
+    assert table(window, (Lag(window, x, -1),), data) == ((None,), (1,), (None,))
+    assert table(window, (Lag(window, x, 0),), data) == data
+
+
+def test_a_lag_outside_its_window_is_refused():
+    with pytest.raises(PlanError):
+        Lag(Window(NUMBERS.source, 1, 0), NUMBERS.column("x"), -1)
+    with pytest.raises(PlanError):
+        Window(NUMBERS.source, -1, 0)
