@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import census
-import pandas
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+
+import pandas
 
 BUDGET, GRANT = 3.0, 2.0
 WIDTH = None if Console().is_terminal else 110
@@ -53,7 +54,8 @@ def main() -> None:
             heading("3  The analyst connects, and asks in pandas")
             analyse()
         audit(truth)
-    console.print(f"\nfinished in {time.perf_counter() - start:.0f} s; jail and files of this demo are gone", style="dim")
+    seconds = time.perf_counter() - start
+    console.print(f"\nfinished in {seconds:.0f} s; jail and files of this demo are gone", style="dim")
 
 
 def heading(text: str) -> None:
@@ -237,7 +239,8 @@ def attacks(df: Any, jail: Any) -> None:
         except pj.DPError as e:
             answer = Text.assemble((type(e).__name__, "red"), f": {str(e).partition(chr(10))[0]}")
             spent = pj.consumed_privacy_budget()["census"] - before
-            answer.append(f"\npaid for what was answered before: ε {spent:g}" if spent else "\nnothing was charged", "green")
+            paid = f"paid for what was answered before: ε {spent:g}" if spent else "nothing was charged"
+            answer.append(f"\n{paid}", "green")
             table.add_row(Text(typed), answer)
         else:
             sys.exit(f"not refused: {typed}")
