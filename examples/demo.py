@@ -16,12 +16,12 @@ from pathlib import Path
 
 import census
 import diffpid3
-import pandas
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail.session import jail

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 import census
-import pandas
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
 

@@ -48,7 +48,7 @@ class Jail:
     engine: Any
     ledger: Ledger = field(default_factory=Ledger)
     noise: Noise = field(default_factory=Noise)
-    audit: list[Entry] = field(default_factory=list)
+    audit: list[Entry] | None = field(default_factory=list)  # None: the ledger keeps the log
     _known: dict[str, Dataset] = field(default_factory=dict, repr=False)
     _opening: Any = field(default_factory=threading.Lock, repr=False)
     _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not made for threads
@@ -78,10 +78,10 @@ class Jail:
             raise PlanError("there is nothing to release")
         for ask in asks:
             ask.mechanism.check(ask.value)
-        charges = [charge for ask in asks for charge in self.charges(ask)]
-        self.ledger.charge(charges)
-        for ask in asks:
-            self._log(ask)
+        charges = [self.charges(ask) for ask in asks]
+        self.ledger.charge([charge for each in charges for charge in each])
+        if self.audit is not None:
+            self.audit.extend(map(_entry, asks, charges))
         with self._running:
             found = [self.engine.evaluate(ask.value) for ask in asks]
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
@@ -102,7 +102,7 @@ class Jail:
             out.extend((cell, cost) for cell in charged(cells))
         return out
 
-    def _log(self, ask: Ask) -> None:
-        cost = tuple((str(cell), tuple(float(x) for x in cost)) for cell, cost in self.charges(ask))
-        now = datetime.datetime.now(datetime.UTC)
-        self.audit.append(Entry(now, str(ask.value), repr(ask.mechanism), cost))
+
+def _entry(ask: Ask, charges: list[Charge]) -> Entry:
+    cost = tuple((str(cell), tuple(float(x) for x in cost)) for cell, cost in charges)
+    return Entry(datetime.datetime.now(datetime.UTC), str(ask.value), repr(ask.mechanism), cost)

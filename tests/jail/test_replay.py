@@ -24,6 +24,7 @@ from wire_fixtures import (
 
 import pandas
 import privjail as pj
+from privjail import pandas as pd
 from privjail import session
 from privjail.jail import privjail_pb2 as pb
 
@@ -182,7 +183,7 @@ def test_a_leak_would_be_seen(jails: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
     before = Tally._reach
     monkeypatch.setattr(Tally, "_reach", lambda self: (Fraction(1, 2), *before(self)[1:]))
-    work = lambda: pj.pandas.read_csv("people")["age"].clip(3, 119).sum().reveal(eps=1)  # noqa: E731
+    work = lambda: pd.read_csv("people")["age"].clip(3, 119).sum().reveal(eps=1)  # noqa: E731
     _, inputs, _ = replay(jails[0], work, 1)
     _, others, _ = replay(jails[1], work, 1)
 

@@ -153,7 +153,7 @@ class Service:
         body = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(self.ledger, user, number, digest, body, caps, self.limits, self.denominators, deadline)
         try:
-            answers = Jail(session.engine, ledger, self.noise).release(asks)  # type: ignore[arg-type]
+            answers = Jail(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception

@@ -78,6 +78,8 @@ class Strings:
             return self.get(key)
         raise PlanError(".str[…] takes a position or a slice")
 
+    __iter__ = None  # else Python would iterate over positions 0, 1, 2, … for ever
+
     def __getattr__(self, name: str) -> Any:
         raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
 

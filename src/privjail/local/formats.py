@@ -1,0 +1,64 @@
+"""Lines in and out: CSV, JSON lines and Parquet, by the file's ending.
+
+A file of answers has a column ``value`` (and may have ``theta`` and ``id``); a file of reports has
+``report``, and ``theta`` only if parameters are public. Everything is read as text, so that the unary
+report 0011 does not become 11.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privjail.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """All columns as text. ``-`` is standard input, as CSV."""
+    import pandas as pd
+
+    try:
+        if path == "-":
+            return pd.read_csv(sys.stdin, dtype=str, keep_default_na=False)
+        ending = _ending(path)
+        if ending == ".csv":
+            return pd.read_csv(path, dtype=str, keep_default_na=False)
+        if ending == ".parquet":
+            return pd.read_parquet(path).astype(str)
+        return pd.read_json(path, lines=True, dtype=False).astype(str)
+    except (OSError, ValueError, ImportError) as wrong:
+        # The parser's own words may quote a line of the file, so only its type is passed on.
+        raise SchemaError(
+            f"{path} cannot be read ({type(wrong).__name__})", do=f"give a {', '.join(ENDINGS)} file"
+        ) from None
+
+
+def write_table(frame: pd.DataFrame, path: str) -> None:
+    """``-`` is standard output, as CSV."""
+    if path == "-":
+        frame.to_csv(sys.stdout, index=False)
+    elif (ending := _ending(path)) == ".csv":
+        frame.to_csv(path, index=False)
+    elif ending == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True, force_ascii=False)
+
+
+def column(frame: pd.DataFrame, name: str) -> list[str]:
+    if name not in frame.columns:
+        raise SchemaError(f"the file has no column {name!r}", do=f"name one column {name!r}")
+    return frame[name].tolist()
+
+
+def _ending(path: str) -> str:
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise SchemaError(f"no format is known for {path!r}", do=f"use one of: {', '.join(ENDINGS)}")
+    return ending

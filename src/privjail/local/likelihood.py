@@ -1,0 +1,193 @@
+"""Where reports meet laws: the likelihood of frequencies, for any mix of parameters.
+
+Claim: for a group of reports, ``forward(π)`` is the probability (up to a factor without π) of each
+distinct report when answers have frequencies π. Hidden parameters enter as one blended law
+Σ_θ Pr(θ)·P_θ, public ones as one group for each θ. This replaces the paper's equations (15) and (16);
+docs/decisions/0202-likelihoods.md derives it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from privjail.errors import PlanError, RefusedError
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
+from privjail.local.entropy import Ints
+from privjail.local.hashing import LocalHashing
+from privjail.local.kary import KaryResponse
+from privjail.local.unary import Unary, odds_by_weight
+
+C = TypeVar("C", bound=Channel)
+_ENTRIES = 2**27  # the largest dense array of (distinct report, answer) pairs: 1 GiB
+
+
+@dataclass(frozen=True)
+class Group:
+    """Reports whose senders share one law: a public parameter, or the blend of hidden ones."""
+
+    channels: tuple[Channel, ...]
+    mix: tuple[Fraction, ...]
+    reports: Reports
+
+    @property
+    def count(self) -> int:
+        return len(self.reports)
+
+    @property
+    def channel(self) -> Channel:
+        return self.channels[0]
+
+    def rates(self) -> tuple[Fraction, Fraction]:
+        """The chances that a report supports the truth, and another answer, over the blend."""
+        pairs = [c.rates for c in self.channels if isinstance(c, SupportChannel)]
+        p = sum((m * pair[0] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
+        q = sum((m * pair[1] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
+        if p == q:
+            raise RefusedError("under this mix the reports say nothing: truth and lies are equally likely")
+        return p, q
+
+    def table(self) -> Floats:
+        """The blended law, for channels with few outputs."""
+        tables = [c.table for c in self.channels if isinstance(c, TableChannel)]
+        return sum((float(m) * t for m, t in zip(self.mix, tables, strict=True)), np.zeros(()))
+
+    def counts(self) -> Ints:
+        assert isinstance(self.channel, TableChannel)
+        return np.bincount(self.reports, minlength=self.channel.size()).astype(np.int64)
+
+
+class Likelihood(ABC):
+    """How often each distinct report was seen, and its probability as a linear map of frequencies."""
+
+    seen: Floats
+
+    @abstractmethod
+    def forward(self, frequencies: Floats) -> Floats: ...
+
+    @abstractmethod
+    def adjoint(self, weights: Floats) -> Floats: ...
+
+    def information(self, frequencies: Floats) -> Floats | None:
+        """Fisher's information about all frequencies, or None where it is too large to write down."""
+        return None
+
+
+class Dense(Likelihood):
+    """A matrix: distinct reports down, answers across."""
+
+    def __init__(self, law: Floats, seen: Ints) -> None:
+        used = seen > 0
+        self.law, self.seen = law[used], seen[used].astype(np.float64)
+
+    def forward(self, frequencies: Floats) -> Floats:
+        return np.asarray(self.law @ frequencies, dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        return np.asarray(self.law.T @ weights, dtype=np.float64)
+
+    def information(self, frequencies: Floats) -> Floats:
+        weights = self.seen / self.forward(frequencies) ** 2
+        return np.asarray((self.law * weights[:, None]).T @ self.law, dtype=np.float64)
+
+
+class TwoLevels(Likelihood):
+    """k-ary response: the matrix low + (high − low)·identity, without writing it down."""
+
+    def __init__(self, high: float, low: float, seen: Ints) -> None:
+        self.gap, self.low, self.seen = high - low, low, seen.astype(np.float64)
+
+    def forward(self, frequencies: Floats) -> Floats:
+        return np.asarray(self.low * frequencies.sum() + self.gap * frequencies, dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        return self.forward(weights)  # the matrix is symmetric
+
+    def information(self, frequencies: Floats) -> Floats:
+        weights = self.seen / self.forward(frequencies) ** 2
+        shared = self.low * self.gap * weights + self.low**2 * weights.sum() / 2
+        full = np.diag(self.gap**2 * weights) + shared[:, None] + shared[None, :]
+        return np.asarray(full, dtype=np.float64)
+
+
+class Hashed(Likelihood):
+    """All salts of local hashing at once, by Fourier transform: the cost does not grow with n."""
+
+    def __init__(self, channel: LocalHashing, odds: float, reports: Reports) -> None:
+        p, g = channel.prime, channel.cells
+        if p * p * g > 2**26:
+            raise RefusedError(
+                "maximum likelihood over so many salts would not fit in memory", do='use method="unbiased"'
+            )
+        self.channel, self.odds = channel, odds
+        self.seen = np.bincount(reports, minlength=(p - 1) * p * g).astype(np.float64)
+
+    def forward(self, frequencies: Floats) -> Floats:
+        supported = self.channel.spread(frequencies).ravel()
+        return np.asarray(frequencies.sum() + (self.odds - 1) * supported, dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        p, g = self.channel.prime, self.channel.cells
+        supported = self.channel.gather(weights.reshape(p - 1, p, g))
+        return np.asarray(weights.sum() + (self.odds - 1) * supported, dtype=np.float64)
+
+
+def likelihood(group: Group) -> Likelihood:
+    """The cheapest exact form of this group's likelihood."""
+    first = group.channel
+    if isinstance(first, KaryResponse):
+        high, low = group.rates()
+        return TwoLevels(float(high), float(low), group.counts())
+    if isinstance(first, TableChannel):
+        return Dense(group.table(), group.counts())
+    if isinstance(first, Unary):
+        return _unary(group)
+    if isinstance(first, LocalHashing):
+        high = sum((m * c.truth for c, m in _pairs(group, LocalHashing)), Fraction(0))
+        low = sum((m * c.lie for c, m in _pairs(group, LocalHashing)), Fraction(0))
+        return Hashed(first, float(high / low), group.reports)
+    raise PlanError(f"no likelihood is known for {type(first).__name__}")
+
+
+def _unary(group: Group) -> Likelihood:
+    channels = [c for c, _ in _pairs(group, Unary)]
+    distinct, seen = _distinct(group.reports)
+    if distinct.shape[0] * channels[0].domain.size > _ENTRIES:
+        raise RefusedError(
+            f"maximum likelihood over {distinct.shape[0]} different reports would not fit in memory",
+            do='use method="unbiased", or estimate from a part of the reports',
+        )
+    bits = channels[0].bits(distinct)
+    odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]
+    certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
+    law = np.where(certain[:, None], bits, 1 + (np.where(certain, 1, odds)[:, None] - 1) * bits)
+    return Dense(law, seen.astype(np.int64))
+
+
+def _distinct(packed: Reports) -> tuple[Reports, Ints]:
+    """The different rows and how often each occurs; short rows are counted as numbers, which is faster."""
+    width = packed.shape[1]
+    if width > 8:
+        rows, seen = np.unique(packed, axis=0, return_counts=True)
+        return rows, seen.astype(np.int64)
+    wide = np.zeros((len(packed), 8), dtype=np.uint8)
+    wide[:, :width] = packed
+    numbers = wide.view("<u8").ravel()
+    if width <= 2:
+        tally = np.bincount(numbers.astype(np.int64), minlength=1)
+        codes, seen = np.flatnonzero(tally).astype("<u8"), tally[tally > 0]
+    else:
+        codes, seen = np.unique(numbers, return_counts=True)
+    rows = np.ascontiguousarray(codes).view(np.uint8).reshape(-1, 8)[:, :width]
+    return rows, seen.astype(np.int64)
+
+
+def _pairs(group: Group, kind: type[C]) -> Sequence[tuple[C, Fraction]]:
+    return [(c, m) for c, m in zip(group.channels, group.mix, strict=True) if isinstance(c, kind)]
+
+

@@ -1,0 +1,138 @@
+"""Unary encoding: one bit for each answer, each flipped on its own (the core of RAPPOR)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from privjail.errors import PlanError, SchemaError
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel
+from privjail.local.domain import Categories
+from privjail.local.entropy import Ints, bernoulli
+from privjail.local.exact import GRID, Rational, probability, ratio_below
+
+_BLOCK = 1 << 16  # reports unpacked at a time
+
+
+@dataclass(frozen=True)
+class Unary(SupportChannel):
+    """Bit d is 1 with chance ``yes`` if d is the true answer, with chance ``no`` otherwise.
+
+    Guarantee: with p = yes > q = no, every ratio of probabilities is at most p(1 − q) / (q(1 − p)).
+    Why: two inputs change two bits of the one-hot vector; the ratio is largest when the first is
+    reported 1 and the second 0, and every other bit cancels.
+    Source: Erlingsson, Pihur, Korolova 2014 (symmetric, p + q = 1); Wang et al. 2017 (optimised, p = ½).
+    """
+
+    domain: Categories
+    yes: Fraction
+    no: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "yes", probability(self.yes, "yes"))
+        object.__setattr__(self, "no", probability(self.no, "no"))
+        if self.yes <= self.no:
+            raise PlanError("unary encoding needs yes > no, or its reports say nothing")
+
+    @staticmethod
+    def symmetric(domain: Categories, epsilon: Rational) -> Unary:
+        """yes = r/(r + 1), no = 1/(r + 1) with r² ≤ e^ε."""
+        ratio = ratio_below(epsilon)
+        root = Fraction(isqrt(int(ratio * GRID * GRID)), GRID)  # rounded down: never above √ratio
+        return Unary(domain, root / (root + 1), 1 / (root + 1))
+
+    @staticmethod
+    def optimised(domain: Categories, epsilon: Rational) -> Unary:
+        """yes = ½, no = 1/(e^ε + 1): the least variance at a given ε for rare answers."""
+        return Unary(domain, Fraction(1, 2), 1 / (ratio_below(epsilon) + 1))
+
+    @property
+    def shape(self) -> Hashable:
+        return ("unary", self.domain)
+
+    @property
+    def rates(self) -> tuple[Fraction, Fraction]:
+        return self.yes, self.no
+
+    def law(self, output: int, value: int) -> Fraction:
+        return self.law_by_weight(output.bit_count(), bool(output >> value & 1))
+
+    def law_by_weight(self, ones: int, supported: bool) -> Fraction:
+        """The probability of any one report with this many ones, given whether it supports the truth."""
+        rest = ones - supported
+        true_bit = self.yes if supported else 1 - self.yes
+        return true_bit * self.no**rest * (1 - self.no) ** (self.domain.size - 1 - rest)
+
+    def outputs(self) -> Iterator[int]:
+        return iter(range(2**self.domain.size))
+
+    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+        # Relabelling turns any report with w ones into the first w answers; the law looks only at
+        # w and at the bit of the input, so one supported and one unsupported input stand for all.
+        # If all share the rate of false ones, no^(w−1)·(1 − no)^(k−w−1) is a common factor: w = 1 will do.
+        k = self.domain.size
+        alike = all(isinstance(other, Unary) and other.no == self.no for other in beside)
+        for ones in (1,) if alike else range(k + 1):
+            yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
+
+    def draw(self, values: Ints) -> Reports:
+        k, n = self.domain.size, len(values)
+        packed = np.empty((n, (k + 7) // 8), dtype=np.uint8)
+        for start in range(0, n, _BLOCK):
+            rows = values[start : start + _BLOCK]
+            bits = bernoulli(self.no, len(rows) * k).reshape(len(rows), k)
+            bits[np.arange(len(rows)), rows] = bernoulli(self.yes, len(rows))
+            packed[start : start + _BLOCK] = np.packbits(bits, axis=1, bitorder="little")
+        return packed
+
+    def code(self, report: Reports) -> int:
+        return int.from_bytes(report[0].tobytes(), "little")
+
+    def bits(self, reports: Reports) -> Reports:
+        """One column of 0 and 1 for each answer."""
+        return np.unpackbits(reports, axis=1, count=self.domain.size, bitorder="little")
+
+    def tally(self, reports: Reports) -> Ints:
+        total = np.zeros(self.domain.size, dtype=np.int64)
+        for start in range(0, len(reports), _BLOCK):
+            total += self.bits(reports[start : start + _BLOCK]).sum(axis=0, dtype=np.int64)
+        return total
+
+    def write(self, reports: Reports) -> list[str]:
+        return [row.tobytes().decode("ascii") for row in self.bits(reports) + ord("0")]
+
+    def read(self, texts: list[str]) -> Reports:
+        k = self.domain.size
+        wrong = sum(len(text) != k or not set(text) <= {"0", "1"} for text in texts)
+        if wrong:
+            raise SchemaError(
+                f"{wrong} of {len(texts)} reports are not {k} zeros and ones",
+                do="check that the reports belong to this survey; keep them as text (0011, not 11)",
+            )
+        if not texts:
+            return np.empty((0, (k + 7) // 8), dtype=np.uint8)
+        digits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, k)
+        return np.packbits(digits - ord("0"), axis=1, bitorder="little")
+
+    def spec(self) -> dict[str, Any]:
+        return {"channel": "unary", "yes": str(self.yes), "no": str(self.no)}
+
+
+def odds_by_weight(channels: list[Unary], mix: list[Fraction]) -> Floats:
+    """P[o | supported answer] / P[o | unsupported answer] of a blend, by the number of ones in o.
+
+    A blend of unary encodings is not a unary encoding: its bits depend on each other through θ. But
+    the law of a report still looks only at its number of ones, so k + 1 numbers say it all.
+    """
+    k = channels[0].domain.size
+    odds = [1.0]
+    for ones in range(1, k):
+        high = sum((m * c.law_by_weight(ones, True) for c, m in zip(channels, mix, strict=True)), Fraction(0))
+        low = sum((m * c.law_by_weight(ones, False) for c, m in zip(channels, mix, strict=True)), Fraction(0))
+        odds.append(float(high / low) if low else np.inf)
+    return np.array([*odds, 1.0])  # no ones, or all: the report favours no answer

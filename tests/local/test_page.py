@@ -1,0 +1,123 @@
+"""The browser page, in a real browser: its reports follow the channel's law, and it remembers."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from privjail.local import Categories, Survey, Warner
+from privjail.local.page import page
+
+from .channels import ALL, codes, fit
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no browser: apt-get install chromium, then this test runs"
+)
+FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
+  --disable-component-update --disable-sync --virtual-time-budget=60000"""
+SURVEYS = {name: Survey(f"{name}?", {"t": channel}, {"t": 1}) for name, channel in ALL.items()}
+
+
+def browse(folder, survey, script, profile="profile"):
+    """Open the page with one more script; what that script returns comes back through the page's text."""
+    file = folder / "page.html"
+    extra = f"<script>document.body.innerHTML = JSON.stringify((() => {{ {script} }})());</script></body>"
+    file.write_text(page(survey).replace("</body>", extra), encoding="utf-8")
+    command = [BROWSER, *FLAGS.split(), f"--user-data-dir={folder / profile}", "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    body = re.search(r"<body>(.*)</body>", done.stdout, re.S)
+    assert body, done.stderr[-500:]
+    return json.loads(html.unescape(body.group(1)))
+
+
+def drawn(folder, name, position, n=20_000):
+    many = f"return Array.from({{length: {n}}}, () => randomise('t', {position}));"
+    texts = browse(folder, SURVEYS[name], many)
+    channel = ALL[name]
+    return channel, codes(channel, channel.read(texts))
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["kary", "unary-optimised", "piecewise", "laplace", "table"])
+def test_reports_from_the_browser_follow_the_law_and_no_other(name, tmp_path):
+    channel, found = drawn(tmp_path, name, 1)
+    wrong = {
+        "kary": lambda c: replace(c, truth=c.truth * F(11, 10)),
+        "unary-optimised": lambda c: replace(c, no=c.no * F(8, 10)),
+        "piecewise": lambda c: replace(c, favour=c.favour * F(14, 10)),
+        "laplace": lambda c: replace(c, decay=c.decay * F(8, 10)),
+        "table": lambda c: replace(c, rows=(c.rows[1], c.rows[0], *c.rows[2:])),
+    }[name](channel)
+
+    assert fit(channel, found, 1) > 1e-6
+    assert fit(channel, found, 1, law_of=wrong) < 1e-6
+
+
+@needs_browser
+def test_hashed_reports_from_the_browser_support_answers_at_the_right_rates(tmp_path):
+    channel, found = drawn(tmp_path, "hashing", 2, n=40_000)
+    tally, n = channel.tally(found), len(found)
+    p, q = (float(r) for r in channel.rates)
+
+    def far(count, rate):
+        return abs(count - n * rate) / (n * rate * (1 - rate)) ** 0.5
+
+    assert far(tally[2], p) < 5 and far(tally[0], q) < 5
+    assert far(tally[2], q) > 5 and far(tally[0], p) > 5
+    assert len(np.unique(found // channel.cells)) > 9000  # nearly all of the 10,100 salts
+
+
+CLICKS = """
+  const pick = (answer) => {
+    form.querySelector(`input[value="${answer}"]`).checked = true;
+    form.requestSubmit();
+    return document.getElementById("report").textContent;
+  };
+  return Array.from({length: 1000}, (_, i) => pick(i % 2 ? "yes" : "no"));
+"""
+
+
+@needs_browser
+def test_a_thousand_clicks_give_one_report_and_so_does_the_next_visit(tmp_path):
+    """V-50: the page remembers its report, and never the answer."""
+    survey = Survey("smoke?", {"t": Warner("1/2")}, {"t": 1})
+    first = set(browse(tmp_path, survey, CLICKS))
+    again = {answer for _ in range(6) for answer in browse(tmp_path, survey, CLICKS)}
+
+    assert len(first) == 1 and again == first
+
+
+@needs_browser
+def test_fresh_visitors_get_different_reports(tmp_path):
+    """The other direction: the memory above is not a constant page."""
+    survey = Survey("smoke?", {"t": Warner("1/2")}, {"t": 1})
+    texts = browse(tmp_path, survey, "return Array.from({length: 64}, () => randomise('t', 0));")
+    assert set(texts) == {"yes", "no"}
+
+
+@needs_browser
+def test_numbers_are_clamped_to_the_grid_and_public_parameters_are_sent_along(tmp_path):
+    survey = Survey("n?", {"t": ALL["laplace"]}, {"t": 1}, hidden=False)
+    places = "[-9, 0, 0.34, 9, 'x', ''].map(v => positionOf(survey.domain, String(v)))"
+    positions, text = browse(tmp_path, survey, f"return [{places}, report('t', 3)];")
+
+    assert positions == [0, 3, 4, 6, -1, -1]
+    assert text.endswith(",t")
+
+
+def test_the_page_can_connect_to_nothing_and_uses_the_system_s_generator():
+    """V-4 in the browser: crypto only; and no label can smuggle a script into the page."""
+    labels = Categories(("</script>", "b"))
+    text = page(Survey("</script><b>", {"t": replace(Warner("1/2"), domain=labels)}, {"t": 1}))
+
+    assert "default-src 'none'" in text and "getRandomValues" in text and "Math.random" not in text
+    assert text.count("</script>") == 1 and "<b>" not in text
