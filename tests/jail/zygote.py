@@ -10,7 +10,7 @@ import sys
 
 for module in (
     "privjail.curator.cli", "privjail.curator.folder", "privjail.jail.server", "privjail.catalogue.origins",
-    "privjail.engines.polars", "opendp.prelude",
+    "privjail.engines.polars", "opendp.measurements",
 ):  # fmt: skip
     importlib.import_module(module)
 

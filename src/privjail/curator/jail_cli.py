@@ -394,7 +394,7 @@ def _warm() -> None:
     """Import what the first release needs: slow, and not needed to open the port."""
     import importlib
 
-    for module in ("privjail.catalogue.origins", "privjail.engines.polars", "opendp.prelude"):
+    for module in ("privjail.catalogue.origins", "privjail.engines.polars"):
         importlib.import_module(module)
 
 

@@ -83,11 +83,24 @@ def _drawn(measurement: Any, n: int) -> list[int]:
     return [measurement(0)] if n == 1 else list(measurement([0] * n))
 
 
-def _opendp() -> Any:
-    import opendp.prelude as dp
+class _OpenDP:
+    """What is used of OpenDP. Its prelude would import scikit-learn, too, where that is installed."""
 
-    dp.enable_features("contrib")
-    return dp
+    def __init__(self) -> None:
+        from opendp import domains, measurements, measures, metrics, mod, typing
+
+        mod.enable_features("contrib")
+        self.m = measurements
+        self.i64, self.f64 = typing.i64, typing.f64
+        self.atom_domain, self.vector_domain = domains.atom_domain, domains.vector_domain
+        self.absolute_distance, self.linf_distance = metrics.absolute_distance, metrics.linf_distance
+        self.l1_distance, self.l2_distance = metrics.l1_distance, metrics.l2_distance
+        self.max_divergence = measures.max_divergence
+
+
+@lru_cache(maxsize=1)
+def _opendp() -> _OpenDP:
+    return _OpenDP()
 
 
 @lru_cache(maxsize=4096)
