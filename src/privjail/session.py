@@ -64,9 +64,9 @@ def release(asks: list[Ask]) -> list[Any]:
         return _connection.release(asks)
     try:
         return jail().release(asks)
-    except DPError:
+    except (DPError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
     # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
     raise InternalError(

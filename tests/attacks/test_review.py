@@ -7,9 +7,9 @@ import math
 import struct
 from typing import Any
 
-import pandas
 import pytest
 
+import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session
@@ -143,3 +143,19 @@ def test_owners_that_could_fall_together_are_refused(declared):
     """A missing owner that is filled in is another person; a float holds two whole numbers beyond 2**53."""
     with pytest.raises(pj.DPError):
         opened({"u": [1, 2]}, {"u": declared}, unit="u", max_rows_per_unit=1)
+
+
+def test_a_panic_of_the_engine_says_nothing(monkeypatch):
+    """V-24: Polars raises panics that are no Exception, with messages that may quote data."""
+    import polars as pl
+
+    def panic(*_: Any) -> Any:
+        raise pl.exceptions.PanicException("secret 42")
+
+    assert not issubclass(pl.exceptions.PanicException, Exception)
+    df = opened({"x": [1.0]}, FLOATS)
+    monkeypatch.setattr(session.jail().engine, "evaluate", panic)
+    with pytest.raises(pj.DPError) as caught:
+        df.shape[0].reveal(eps=1)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
