@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wire_fixtures import SCHEMA, Held, make_jail, people, quick_folder
+from .wire_fixtures import SCHEMA, Held, make_jail, people, quick_folder
 
 HERE = Path(__file__).parent
 TEXT, WHOLE, REAL, LOOSE = "canary-Zq81mf-Lx", 8237451928374651, 73501.2468013579, 2.718281234567e-77

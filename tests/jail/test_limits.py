@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 import pytest
-from wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
+from .wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
 
 from privjail.curator.folder import JailFolder
 from privjail.jail import privjail_pb2 as pb
