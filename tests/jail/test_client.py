@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from wire_fixtures import Fixed, Held, Recording, address, connected, make_jail, people, quick_folder, served
+from .wire_fixtures import Fixed, Held, Recording, address, connected, make_jail, people, quick_folder, served
 
 import privjail as pj
 from privjail import client, session

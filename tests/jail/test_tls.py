@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
-from wire_fixtures import Held, make_jail, people, served
+from .wire_fixtures import Held, make_jail, people, served
 
 import privjail as pj
 from privjail import client

@@ -15,14 +15,14 @@ from typing import Any
 
 import grpc
 
-from privjail.errors import DPError
+from privjail.errors import DPError, InternalError
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
 from privjail.jail.decode import parse
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Busy, Limits
 from privjail.jail.metrics import serve_metrics
-from privjail.jail.service import Failed, Service, on_clock
+from privjail.jail.service import Service, on_clock
 from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store
 from privjail.jail.tokens import token_hash
@@ -30,7 +30,7 @@ from privjail.mechanisms.noise import Noise
 
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
-STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, Failed: grpc.StatusCode.INTERNAL}
+STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
 CALLS = {
     "Open": (pb.OpenRequest, "open"),
     "Close": (pb.CloseRequest, "close"),
@@ -96,13 +96,13 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             error = DPError("who you are is not known here", do="check the token")
             status = grpc.StatusCode.UNAUTHENTICATED
         except DPError as e:
-            metrics.count("failed" if isinstance(e, Failed) else "refused")
+            metrics.count("failed" if isinstance(e, InternalError) else "refused")
             error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
         except BaseException as e:  # also an engine's panic, which is no Exception
             # Whatever went wrong inside stays inside: its text may hold values.
             metrics.count("failed")
             log.error("internal error in %s: %s", name, type(e).__name__)
-            error, status = DPError("the jail failed on this request"), grpc.StatusCode.INTERNAL
+            error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
         return context.abort(status, spelled(error))
 
     def _user(self, context: Any) -> str | None:

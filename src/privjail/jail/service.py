@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from privjail.budget.notions import Cost
-from privjail.errors import DPError
+from privjail.errors import DPError, InternalError
 from privjail.jail import decode, facts
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
@@ -160,7 +160,7 @@ class Service:
             if ledger.charged:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
                 self._failures[user] += 1
                 log.error("a release failed after its charge: %s", type(e).__name__)
-                raise Failed("the jail failed on this request; it stays charged") from None
+                raise InternalError("the jail failed on this request; it stays charged") from None
             raise
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
         with deadline.shield():
@@ -189,10 +189,6 @@ class Service:
             if len(self._running) > 10_000:
                 self._running = {k: v for k, v in self._running.items() if v.locked()}
             return self._running.setdefault((user, request), threading.Lock())
-
-
-class Failed(DPError):
-    """Something went wrong inside the jail. What it was stays inside."""
 
 
 def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
