@@ -1,171 +1,254 @@
-"""What `make demo` shows: an analyst's program on data that she never sees, its price, and what is refused.
+"""What `make demo` shows: a curator sets up a jail, an analyst asks in pandas, and nobody sees the data.
 
     python examples/demo.py
 
-The data is generated, so the true answers can stand beside the released ones. In earnest nobody sees them.
+Three processes: the curator's commands, the jail, which alone reads the data, and the analyst, who has a connection
+file and nothing else. The data is generated, so the true answers can stand beside the released ones. In earnest
+nobody sees them. All files are in a temporary folder, which is removed at the end, also after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import operator
+import os
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import census
-import diffpid3
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 import pandas
-import privjail as pj
-from privjail import pandas as pd
-from privjail.session import jail
 
-BUDGET = 2.0
-console = Console(width=None if Console().is_terminal else 110)
+BUDGET, GRANT = 3.0, 2.0
+WIDTH = None if Console().is_terminal else 110
+console = Console(width=WIDTH)
+ENV = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    **({"FORCE_COLOR": "1"} if WIDTH is None else {"COLUMNS": "110"}),
+}
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     start = time.perf_counter()
+    console.print(Panel("[bold]PrivJail[/]: ordinary pandas on personal data that nobody may see", expand=False))
     with tempfile.TemporaryDirectory(prefix="privjail-") as folder, contextlib.chdir(folder):
         census.write_files(".")
         truth = pandas.read_csv("train.csv")
-        console.print(Panel("[bold]PrivJail[/]: ordinary pandas on personal data that nobody may see", expand=False))
-        curator(truth)
-        df = pd.read_csv("train.csv", schema="schema.json", budget=BUDGET)
-        questions(df, truth)
-        tree(df, truth)
-        budget_bar()
-        audit_log()
-        refusals(df)
-    console.print(f"\nfinished in {time.perf_counter() - start:.0f} s; all files of this demo are removed", style="dim")
+        heading(f"1  The curator makes a jail for {len(truth):,} people: schema, budget, and who may ask")
+        curate(port := free_port())
+        heading("2  The jail runs in a process of its own: only it reads the data")
+        with jail(port):
+            heading("3  The analyst connects, and asks in pandas")
+            analyse()
+        audit(truth)
+    seconds = time.perf_counter() - start
+    console.print(f"\nfinished in {seconds:.0f} s; jail and files of this demo are gone", style="dim")
 
 
 def heading(text: str) -> None:
     console.print(f"\n[bold cyan]{text}[/]")
 
 
-def curator(truth: pandas.DataFrame) -> None:
-    heading("1  The curator declares what is known without the data, and sets a budget")
-    table = Table("column", "declared domain", title=f"schema.json · {len(truth)} people (generated) · ε = {BUDGET:g}")
-    for name, entry in census.SCHEMA.items():
-        table.add_row(name, f"{entry['type']} {entry.get('range') or ', '.join(entry['categories'])}")
-    console.print(table)
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
 
 
-def questions(df: pd.PrivDataFrame, truth: pandas.DataFrame) -> None:
-    """Each question: what the analyst types, how far off it may be, what comes out, and the truth."""
-    heading("2  The analyst asks, in pandas. Every answer is paid for, and the noise is known before paying")
-    women, their_truth = df[df["gender"] == "Female"], truth[truth["gender"] == "Female"]
-    rich, rich_truth = df["income"] == ">50K", truth["income"] == ">50K"
-    table = Table("typed by the analyst", "ε", "±95 %", "released", "true")
+# -- the curator
+
+
+def privjail(*arguments: str) -> None:
+    """One of the curator's commands, and what it prints."""
+    console.print(Text(f"$ privjail {' '.join(arguments)}", style="bold"))
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "-m", "privjail.curator", *arguments], env=ENV, check=True)
+
+
+def curate(port: int) -> None:
+    privjail("init", "jail", "--port", str(port))
+    add = ["dataset", "add", "census", "train.csv", "--schema", "schema.json"]
+    privjail(*add, "--unit", "row", "--budget", f"{BUDGET:g}")
+    privjail("user", "add", "ann", "--output", "ann.privjail")
+    privjail("grant", "ann", "census", "--budget", f"{GRANT:g}")
+
+
+@contextlib.contextmanager
+def jail(port: int) -> Iterator[None]:
+    """The jail's process, from its first line to its end."""
+    command = ["serve", "--port", str(port)]
+    console.print(Text(f"$ privjail {' '.join(command)} &", style="bold"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "privjail.curator", *command], env=ENV, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        console.print(f"process {process.pid}: {process.stdout.readline().strip()}, TLS, certificate pinned")
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def analyse() -> None:
+    """The analyst's process: this file again, with her connection file."""
+    process = subprocess.Popen([sys.executable, __file__, "--analyst", "ann.privjail"], env=ENV)
+    try:
+        if process.wait(timeout=120):
+            sys.exit("the analyst's program failed")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def audit(truth: pandas.DataFrame) -> None:
+    heading("6  What only the curator sees: budgets, and a log of questions, never of answers")
+    privjail("budget")
+    privjail("log", "-n", "5")
+    released = json.loads(Path("released.json").read_text(encoding="utf-8"))
+    women, gain = truth["gender"] == "Female", truth["capital-gain"]
+    true = [len(truth), women.sum(), (truth["income"] == ">50K").sum(), gain.sum(), truth["age"].mean(),
+            truth["hours-per-week"].median()]  # fmt: skip
+    table = Table("typed by the analyst", "released", "true", title="and what nobody would see in earnest")
     for column in table.columns[1:]:
         column.justify = "right"
-
-    def row(typed: str, eps: float, error: float | None, released: float, true: float, digits: int = 0) -> None:
-        shown = "" if error is None else f"{error:,.{digits}f}"
-        table.add_row(Text(typed), f"{eps:g}", shown, f"{released:,.{digits}f}", f"{true:,.{digits}f}")
-
-    people = df.shape[0]
-    row("df.shape[0]", 0.05, people.error(eps=0.05), people.reveal(eps=0.05), len(truth))
-    n = women.shape[0]
-    row('df[df["gender"] == "Female"].shape[0]', 0.1, n.error(eps=0.1), n.reveal(eps=0.1), len(their_truth))
-    n = rich.sum()
-    row('(df["income"] == ">50K").sum()', 0.1, n.error(eps=0.1), n.reveal(eps=0.1), int(rich_truth.sum()))
-    gains = df["capital-gain"].sum()
-    true = int(truth["capital-gain"].sum())
-    row('df["capital-gain"].sum()', 0.1, gains.error(eps=0.1), gains.reveal(eps=0.1), true)
-    row('df["age"].mean(eps=0.1)', 0.1, None, df["age"].mean(eps=0.1), truth["age"].mean(), 2)
-    row('df["hours-per-week"].median(eps=0.1)', 0.1, None, df["hours-per-week"].median(eps=0.1),
-        truth["hours-per-week"].median())  # fmt: skip
-    console.print(table)
-
-    counts = df["education"].value_counts(sort=False)
-    released, true_counts = counts.reveal(eps=0.2), truth["education"].value_counts()
-    table = Table("education", "released", "true", "", title='df["education"].value_counts(sort=False).reveal(eps=0.2)')
-    table.columns[1].justify = table.columns[2].justify = "right"
-    for label, count in released.items():
-        bar = Text("█" * max(0, round(40 * count / released.max())), style="green")
-        table.add_row(str(label), f"{count:,.0f}", f"{true_counts[label]:,}", bar)
+    for (typed, answer), x in zip(released, true, strict=True):
+        table.add_row(Text(typed), f"{answer:,.1f}", f"{x:,.1f}")
     console.print(table)
 
 
-def tree(df: pd.PrivDataFrame, truth: pandas.DataFrame) -> None:
-    heading("3  A whole program: the decision tree of the paper's figure 2, at ε = 1")
+# -- the analyst
+
+
+def analyst(file: str) -> None:
+    import privjail as pj
+    from privjail import pandas as pd
+
+    jail = pj.connect(file)
+    console.print(f'pj.connect("{file}")  →  {jail}')
+    df = pd.read_csv("census")
+    console.print('df = pd.read_csv("census"); print(df)', repr(df), sep="\n", markup=False, highlight=False)
+    questions(df)
+    heading("4  A whole program: the decision tree of the paper's figure 2, at ε = 1")
+    tree(df)
+    spent = pj.consumed_privacy_budget()["census"]
+    full = round(50 * spent / GRANT)
+    bar = Text.assemble(("█" * full, "yellow"), ("░" * (50 - full), "dim"), f"  ε {spent:g} of {GRANT:g}")
+    console.print("what Ann has spent: ", bar)
+    heading("5  Three attacks")
+    attacks(df, jail)
+
+
+def questions(df: Any) -> None:
+    women, rich = df["gender"] == "Female", df["income"] == ">50K"
+    table = Table("typed by the analyst", "ε", "±95 %", "released")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    released = []
+    for typed, value, eps in (
+        ("df.shape[0]", df.shape[0], 0.05),
+        ('df[df["gender"] == "Female"].shape[0]', df[women].shape[0], 0.1),
+        ('(df["income"] == ">50K").sum()', rich.sum(), 0.1),
+        ('df["capital-gain"].sum()', df["capital-gain"].sum(), 0.1),
+    ):
+        answer = value.reveal(eps=eps)
+        released.append((f"{typed}.reveal(eps={eps})", answer))
+        table.add_row(Text(released[-1][0]), f"{eps:g}", f"{value.error(eps=eps):,.0f}", f"{answer:,.0f}")
+    for typed, answer in (
+        ('df["age"].mean(eps=0.1)', df["age"].mean(eps=0.1)),
+        ('df["hours-per-week"].median(eps=0.1)', df["hours-per-week"].median(eps=0.1)),
+    ):
+        released.append((typed, answer))
+        table.add_row(Text(typed), "0.1", "", f"{answer:,.2f}")
+    console.print(table)
+    counts = df["education"].value_counts(sort=False).reveal(eps=0.2)
+    table = Table("education", "people", "", title='df["education"].value_counts(sort=False).reveal(eps=0.2)')
+    for label, count in counts.items():
+        table.add_row(str(label), f"{count:,.0f}", Text("█" * max(0, round(40 * count / counts.max())), style="green"))
+    console.print(table)
+    Path("released.json").write_text(json.dumps(released), encoding="utf-8")
+
+
+def tree(df: Any) -> None:
+    import diffpid3
+
     schema = json.loads(Path("schema.json").read_text(encoding="utf-8"))
-    attributes = set(schema) - {diffpid3.TARGET}
-    before = pj.consumed_privacy_budget()["train.csv"]
     start = time.perf_counter()
     with console.status("growing the tree …"):
+        attributes = set(schema) - {diffpid3.TARGET}
         grown = diffpid3.DiffPID3(diffpid3.discretise(df.copy(), schema), attributes, diffpid3.TARGET, 5, 1.0)
     seconds = time.perf_counter() - start
     test = diffpid3.load_public("test.csv", schema)
-    commonest = truth[diffpid3.TARGET].mode()[0]
-    guess = sum(row[diffpid3.TARGET] == commonest for row in test) / len(test)
+    targets = [row[diffpid3.TARGET] for row in test]
+    guess = max(targets.count(label) for label in set(targets)) / len(targets)
     table = Table("", "", show_header=False)
-    table.add_row("accuracy on test data", f"[bold]{diffpid3.accuracy(grown, test):.1%}[/]")
+    table.add_row("accuracy on public test data", f"[bold]{diffpid3.accuracy(grown, test):.1%}[/]")
     table.add_row("always the commonest class", f"{guess:.1%}")
     table.add_row("nodes, depth", f"{grown.count()}, {grown.depth()}")
-    table.add_row("budget spent", f"{pj.consumed_privacy_budget()['train.csv'] - before:g}")
-    table.add_row("time", f"{seconds:.1f} s")
+    table.add_row("time, over the wire", f"{seconds:.1f} s")
     console.print(table)
     console.print("Groups exclude each other: hundreds of noisy counts cost no more than one path from root to leaf.")
 
 
-def budget_bar() -> None:
-    heading("4  The budget")
-    spent = pj.consumed_privacy_budget()["train.csv"]
-    full = round(60 * spent / BUDGET)
-    console.print(Text.assemble(("█" * full, "yellow"), ("░" * (60 - full), "dim"), f"  ε {spent:g} of {BUDGET:g}"))
-    console.print(f"pj.consumed_privacy_budget() → {pj.consumed_privacy_budget()}")
+def attacks(df: Any, jail: Any) -> None:
+    import privjail as pj
+    from privjail import pandas as pd
+    from privjail.jail import privjail_pb2 as pb
 
+    count = df[(df["age"] == 90) & (df["education"] == "Doctorate")].shape[0]
 
-def audit_log() -> None:
-    heading("5  The audit log: what was asked and charged, never an answer")
-    entries = jail().audit
-    table = Table("program", "mechanism", "ε", title=f"the first 6 of {len(entries)} releases")
-    for entry in entries[:6]:
-        name, _, _ = entry.mechanism.partition("(")
-        table.add_row(Text(entry.program), name, f"{max(cost[0] for _, cost in entry.cost):g}")
-    console.print(table)
+    def average() -> None:
+        for _ in range(1000):
+            count.reveal(eps=0.1)
 
+    def path() -> None:
+        pd.read_csv(Path("train.csv").resolve())
 
-def refusals(df: pd.PrivDataFrame) -> None:
-    heading("6  What is refused, and what to do instead")
-    count, raw = df.shape[0], pd.read_csv("test.csv")
-    attempts = [
-        ("df.shape[0].reveal(eps=5)", lambda: count.reveal(eps=5)),
-        ('raw["age"].sum()   # no schema', lambda: raw["age"].sum()),
-        ("len(df)", lambda: len(df)),
-        ("if df.shape[0] > 100: …", lambda: bool(count > 100)),
-        ('f"{df.shape[0]}"', lambda: f"{count}"),
-        ("df.shape[0] * df.shape[0]", lambda: count * count),
-        ('df["age"].cumsum()', lambda: df["age"].cumsum()),
-        ('df.to_csv("loot.csv")', lambda: df.to_csv("loot.csv")),
-        ("df.iloc[7]", lambda: operator.getitem(df.iloc, 7)),
-    ]
-    before = pj.consumed_privacy_budget()
-    table = Table("tried", "answer", show_lines=True)
-    for typed, attempt in attempts:
+    def forge() -> None:
+        request = pb.ReleaseRequest(session=jail._session, request=b"0123456789abcdef")
+        request.nodes.add(id=10**9, kind="eval", fields=[pb.Field(text="open('train.csv').read()")])
+        request.asks.add(value=10**9, mechanism=pb.Mechanism(kind="laplace", epsilon="1/10"))
+        jail._call("Release", request, pb.ReleaseReply)
+
+    table = Table("attack", "answer", show_lines=True)
+    for typed, attempt in (
+        ("ask about one old doctor again and again,\nand average the noise away", average),
+        ("open the file itself, by its path", path),
+        ("a hand-made message with code for the jail to run", forge),
+    ):
+        before = pj.consumed_privacy_budget()["census"]
         try:
             attempt()
         except pj.DPError as e:
-            answer = Text.assemble((type(e).__name__, "red"), f": {e.what}")
-            if e.do:
-                answer.append(f"\ndo: {e.do}", "green")
+            answer = Text.assemble((type(e).__name__, "red"), f": {str(e).partition(chr(10))[0]}")
+            spent = pj.consumed_privacy_budget()["census"] - before
+            paid = f"paid for what was answered before: ε {spent:g}" if spent else "nothing was charged"
+            answer.append(f"\n{paid}", "green")
             table.add_row(Text(typed), answer)
         else:
-            raise SystemExit(f"{typed} was not refused")
-    if pj.consumed_privacy_budget() != before:
-        raise SystemExit("a refusal was charged")
+            sys.exit(f"not refused: {typed}")
     console.print(table)
-    console.print("None of these cost anything, and none depends on the data: refusals are made from public facts.")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        analyst(sys.argv[2]) if sys.argv[1:2] == ["--analyst"] else main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -76,6 +76,14 @@ def test_hashed_reports_from_the_browser_support_answers_at_the_right_rates(tmp_
     assert len(np.unique(found // channel.cells)) > 9000  # nearly all of the 10,100 salts
 
 
+@needs_browser
+def test_a_word_beyond_the_last_full_multiple_is_thrown_away_in_the_browser(tmp_path):
+    """0xffff = 65535 is no draw below 3, because 65536 = 3 · 21845 + 1; the next word, 0x0101, is one."""
+    feed = "const words = [255, 1]; crypto.getRandomValues = bytes => bytes.fill(words.shift());"
+    left = browse(tmp_path, SURVEYS["kary"], f"{feed} return [String(below(3)), words.length];")
+    assert left == [str(0x0101 % 3), 0]
+
+
 CLICKS = """
   const pick = (answer) => {
     form.querySelector(`input[value="${answer}"]`).checked = true;

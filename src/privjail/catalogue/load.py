@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -20,7 +21,7 @@ from privjail.plan.domain import (
     TimeDomain,
 )
 from privjail.plan.node import moment
-from privjail.plan.physical import dtype_of, finite
+from privjail.plan.physical import dtype_of, finite, named
 
 __all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
@@ -40,15 +41,17 @@ def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFra
     columns, domains = [], {}
     for name in frame.columns:
         declared = schema.get(name) or _undeclared(frame.schema[name])
+        if name == unit.column:
+            declared = _owner(name, schema.get(name))
         held = quietly(lambda n=name, d=declared: _enforced(frame[n], d), f"column {name!r} does not fit its type")  # type: ignore[misc]
         columns.append(held.alias(name))
         domains[name] = declared.domain
     out = pl.DataFrame(columns) if columns else frame
     if unit.column is not None:
-        known = pl.col(unit.column).is_not_null()
-        out = out.filter(known)
+        owner = named(unit.column)
+        out = out.filter(owner.is_not_null())
         if unit.most_rows is not None:
-            out = out.filter(pl.int_range(pl.len()).over(unit.column) < unit.most_rows)
+            out = out.filter(pl.int_range(pl.len()).over(owner) < unit.most_rows)
     return out, domains
 
 
@@ -68,6 +71,21 @@ def _undeclared(dtype: pl.DataType) -> ColumnSchema:
         case pl.Categorical() | pl.Enum():
             return ColumnSchema(TextDomain(True))
     return UNDECLARED
+
+
+def _owner(name: str, declared: ColumnSchema | None) -> ColumnSchema:
+    """The column that says whose row it is: loading must not make one owner of two.
+
+    Owners that share a name would share the bound on rows: without one of them, rows of the other come in. So an
+    owner outside the range is missing, not clipped, and numbers that nobody declared are not rounded to floats.
+    """
+    if declared is None:
+        return UNDECLARED
+    if declared.fill is not None:
+        raise SchemaError(f"column {name!r} says whose row it is: a missing owner cannot be filled in")
+    if isinstance(declared.domain, FloatDomain):
+        raise SchemaError(f"column {name!r} says whose row it is: a float can stand for two owners", do="use Int64")
+    return replace(declared, outside="null")
 
 
 def _enforced(column: pl.Series, declared: ColumnSchema) -> pl.Series:

@@ -173,7 +173,8 @@ class PolarsEngine:
             base = expression.base
             length = size or 0 if base is None else self._size(base)
             order = _inputs_first(expression)
-            column = self._whole(order, length) if _spelled_out(order) <= LARGE else self._stepwise(order, length)
+            at_once = _spelled_out(order) <= LARGE and not any(node.on_whole_columns for node in order)
+            column = self._whole(order, length) if at_once else self._stepwise(order, length)
             if column.dtype != dtype_of(expression.domain):
                 raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
             if base is None:

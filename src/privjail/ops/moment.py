@@ -24,7 +24,10 @@ PARTS = {
 
 @node
 class Part(Expr):
-    """One part of each moment; Monday is day 0 of the week."""
+    """One part of each moment; Monday is day 0 of the week.
+
+    Null where the calendar ends: 64 bits hold moments 292 000 years away, whose parts the engine does not know.
+    """
 
     kind = "part"
     part: str
@@ -38,7 +41,7 @@ class Part(Expr):
             raise PlanError(f".dt needs dates, not {domain.dtype}", do='declare the column as "datetime" in the schema')
         years = tuple(None if b is None else moment(b).year for b in domain.range)
         low, high = PARTS[self.part] or years
-        self.derive(self.a, domain=IntDomain(domain.nullable, low, high))
+        self.derive(self.a, domain=IntDomain(domain.nullable or not domain.bounded, low, high))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -10,6 +10,7 @@ from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
+from privjail.plan.physical import named
 from privjail.plan.rows import Rows
 
 
@@ -92,9 +93,7 @@ class Column(Expr):
         raise PlanError(f"data set {self.source.dataset.name!r} has no column {self.column!r}")
 
     def polars(self, *inputs: Any) -> Any:
-        import polars as pl
-
-        return pl.col(self.column)
+        return named(self.column)
 
     def text(self, *inputs: str) -> str:
         return self.column

@@ -32,6 +32,15 @@ class Expr(Node):
 
     inputs: tuple[Expr, ...]
 
+    @property
+    def on_whole_columns(self) -> bool:
+        """Whether the engine must be given its inputs as columns, never as constants or parts of an expression.
+
+        An engine may compute with a constant in another way than with a column, and may find out that an
+        expression is constant from the data: then a row's value would depend on other rows.
+        """
+        return False
+
     def polars(self, *inputs: Any) -> Any:
         """The Polars expression, given those of the inputs."""
         raise TypeError(f"{type(self).__name__} has no Polars line")

@@ -35,6 +35,16 @@ def dtype_of(domain: Domain) -> Any:
     raise TypeError(f"no column type for {type(domain).__name__}")
 
 
+def named(name: str) -> Any:
+    """The column of just this name: Polars takes ``*`` and ``^…$`` for patterns, which name other columns."""
+    import re
+
+    import polars as pl
+
+    pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return pl.col(f"^{re.escape(name)}$" if pattern else name)
+
+
 def finite(column: Any) -> Any:
     """NaN and ±inf become null: floats inside the jail are finite or absent."""
     import polars as pl
