@@ -6,50 +6,21 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from privjail.curator.jail_show import bar, done, notes, numbers, out, quiet, show, shown, told
 from privjail.errors import DPError
 
-out = Console()
 HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 Reason = Annotated[str | None, typer.Option(help="why; needed to raise a budget, and logged")]
-
-
-def quiet(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Errors as one message, not a traceback."""
-
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except DPError as e:
-            print(f"{type(e).__name__}: {e}", file=sys.stderr)
-        except OSError as e:
-            print(f"privjail: {e.strerror}: {e.filename}" if e.filename else f"privjail: {e}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-    return run
-
-
-def _done(what: str, rest: str) -> None:
-    out.print(f"[green]{what}[/green] {escape(rest)}", soft_wrap=True)
-
-
-def _notes(warnings: list[str]) -> None:
-    for warning in warnings:
-        out.print(f"[yellow]note[/yellow]: {escape(warning)}", soft_wrap=True)
 
 
 def _names(kind: str) -> Callable[[typer.Context, str], list[str]]:
@@ -73,39 +44,6 @@ def _folder(path: Path) -> Any:
     return JailFolder(path)
 
 
-def _table(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False, default=str))
-        return
-    table = Table(*columns, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*("—" if cell is None else escape(str(cell)) for cell in row))
-    out.print(table)
-
-
-def _numbers(text: str | None) -> list[Any]:
-    from fractions import Fraction
-
-    if text is None:
-        return []
-    try:
-        return [Fraction(part.strip()) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
-        raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None
-
-
-def _shown(cost: Any) -> str | None:
-    return None if cost is None else ", ".join(f"{float(x):.12g}" for x in cost)
-
-
-def _bar(spent: Any, limit: Any) -> str:
-    if not limit or not limit[0]:
-        return ""
-    share = max(float(s / m) for s, m in zip(spent, limit, strict=False) if m)
-    filled = round(20 * min(1.0, share))
-    return "█" * filled + "░" * (20 - filled) + f" {share:.0%}"
-
-
 @quiet
 def init(
     folder: Annotated[Path, typer.Argument(help="the folder to make")] = HERE,
@@ -118,7 +56,7 @@ def init(
 
     names = list(host or ["localhost", "127.0.0.1"])
     JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
-    _done("made", f"{folder}: certificate for {', '.join(names)}, ledger, and nothing else yet")
+    done("made", f"{folder}: certificate for {', '.join(names)}, ledger, and nothing else yet")
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
     )
@@ -158,8 +96,8 @@ def dataset_add(
             raise DPError(f"{table!r} is no table name", do="use --query")
         query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
     whose = (None, 1) if unit == "row" else (unit, rows_per_unit)
-    _notes(_folder(jail).add_dataset(name, file, schema, _numbers(budget), notion, whose, kind, query))
-    _done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
+    notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query))
+    done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
 
 
 @dataset.command("list")
@@ -168,11 +106,11 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the data sets."""
     state = _folder(jail).state
     rows = [
-        [d.name, d.origin["kind"], str(d.unit), str(d.notion), _shown(state.total(("dataset", "", d.name))),
-         _shown(state.limits.get(("dataset", "", d.name))), d.removed]
+        [d.name, d.origin["kind"], str(d.unit), str(d.notion), shown(state.total(("dataset", "", d.name))),
+         shown(state.limits.get(("dataset", "", d.name))), d.removed]
         for d in state.datasets.values()
     ]  # fmt: skip
-    _table("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
+    show("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
 
 
 @dataset.command("remove")
@@ -180,7 +118,7 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
 def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
     """Close a data set for everybody, for good. What was spent stays on the ledger, and the name stays taken."""
     _folder(jail).remove_dataset(name)
-    _done("removed", name)
+    done("removed", name)
 
 
 @user.command("add")
@@ -212,7 +150,7 @@ def user_add(
             raise
         f.truncate()
         json.dump(file, f, indent=1)
-    _done("added", f"{name}; hand {path} to her in private: it holds her token, which is kept nowhere else")
+    done("added", f"{name}; hand {path} to her in private: it holds her token, which is kept nowhere else")
 
 
 @user.command("list")
@@ -221,7 +159,7 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     state = _folder(jail).state
     rows = [[u.name, u.role, ", ".join(state.groups_of(u.name)), u.expires, u.revoked] for u in state.users.values()]
-    _table("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
+    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
 
 
 @group.command("add")
@@ -233,7 +171,7 @@ def group_add(
 ) -> None:
     """Make a group, or set its members anew. What the group has spent stays with it."""
     _folder(jail).set_group(name, members or [])
-    _done("group", f"{name}: {', '.join(members or ['nobody'])}")
+    done("group", f"{name}: {', '.join(members or ['nobody'])}")
 
 
 @group.command("list")
@@ -241,7 +179,7 @@ def group_add(
 def group_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the groups."""
     groups = _folder(jail).state.groups
-    _table("groups", ["name", "members"], [[g, ", ".join(sorted(m))] for g, m in groups.items()], as_json)
+    show("groups", ["name", "members"], [[g, ", ".join(sorted(m))] for g, m in groups.items()], as_json)
 
 
 @quiet
@@ -254,8 +192,8 @@ def grant(
     jail: Where = HERE,
 ) -> None:
     """Let a user or a group spend on a data set. Every limit that applies must allow a release."""
-    _folder(jail).grant(who, dataset, _numbers(budget), group, reason)
-    _done("granted", f"{who}: {budget} on {dataset}")
+    _folder(jail).grant(who, dataset, numbers(budget), group, reason)
+    done("granted", f"{who}: {budget} on {dataset}")
 
 
 @quiet
@@ -271,7 +209,7 @@ def budget(
     if raise_to is not None:
         if dataset is None:
             raise DPError("whose budget is to be raised?", do="privjail budget NAME --raise 2 --reason …")
-        folder.raise_budget(dataset, _numbers(raise_to), reason)
+        folder.raise_budget(dataset, numbers(raise_to), reason)
     if dataset is not None and dataset not in folder.state.datasets:
         raise DPError(f"there is no data set {dataset!r}", do="see: privjail dataset list")
     state = folder.state
@@ -280,10 +218,10 @@ def budget(
     for scope in scopes:
         if dataset is None or scope[2] == dataset:
             spent, limit = state.total(scope), state.limits.get(scope)
-            bar = [] if as_json else [_bar(spent, limit)]
-            rows.append([scope[2], scope[0], scope[1], _shown(spent), _shown(limit), *bar])
+            drawn = [] if as_json else [bar(spent, limit)]
+            rows.append([scope[2], scope[0], scope[1], shown(spent), shown(limit), *drawn])
     columns = ["data set", "scope", "who", "spent", "limit", *([] if as_json else [""])]
-    _table("budgets", columns, rows, as_json)
+    show("budgets", columns, rows, as_json)
 
 
 @quiet
@@ -295,29 +233,8 @@ def log(
     """Show the audit log: what was decided, asked and charged. Answers are not in it."""
     events = [e for e in _folder(jail).events() if e.body["type"] != "answer"][-last:]
     rows = [[e.seq, e.body.get("at"), e.body["type"], e.body.get("user") or e.body.get("who") or e.body.get("name"),
-             _told(e.body), e.body.get("by")] for e in events]  # fmt: skip
-    _table("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
-
-
-def _told(body: dict[str, Any]) -> str:
-    because = f" because {body['reason']}" if body.get("reason") else ""
-    match body["type"]:
-        case "charge":
-            cost = "; ".join(f"{d}: {', '.join(c)}" for d, _, c in body["charges"])
-            asked = "; ".join(f"{value} | {mechanism}" for value, mechanism in body.get("program", []))
-            return f"{cost} for {asked}"
-        case "limit":
-            who = " ".join(part for part in (body["scope"], body["who"]) if part)
-            return f"{who} may spend {', '.join(body['limit'])} on {body['dataset']}{because}"
-        case "dataset":
-            return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
-        case "user":
-            return f"{body['role']}, until {body['expires']}"
-        case "revoke":
-            return f"the grant on {body['dataset']}" if body["dataset"] else "shut out"
-        case "group":
-            return ", ".join(body["members"])
-    return because.strip()
+             told(e.body), e.body.get("by")] for e in events]  # fmt: skip
+    show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
 
 
 @quiet
@@ -330,8 +247,8 @@ def revoke(
     jail: Where = HERE,
 ) -> None:
     """Shut a user out, or take back one grant. It holds from the next request on."""
-    _notes(_folder(jail).revoke(who, dataset, group))
-    _done("revoked", who + (f" on {dataset}" if dataset else ""))
+    notes(_folder(jail).revoke(who, dataset, group))
+    done("revoked", who + (f" on {dataset}" if dataset else ""))
 
 
 @quiet
@@ -359,7 +276,7 @@ def verify(
     if as_json:
         print(json.dumps({"entries": len(events), "head": head}))
     else:
-        _done("whole", f"{len(events)} entries; newest: {head}")
+        done("whole", f"{len(events)} entries; newest: {head}")
 
 
 @quiet
