@@ -229,6 +229,8 @@ class PolarsEngine:
             if isinstance(labels, range):
                 column = column - labels.start
             codes = column.cast(pl.Int64()).fill_null(len(labels)).to_numpy()
+            # Cannot happen while domains are true. If one is not, a row in no group beats a failure that shows it.
+            codes = np.where((codes >= 0) & (codes < len(labels)), codes, len(labels))
             if by.base is not None:  # a constant has as many rows as the table that it is used in
                 self._cache.put(key, codes, codes.nbytes)
         else:
