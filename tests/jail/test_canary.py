@@ -22,6 +22,8 @@ import pytest
 from .wire_fixtures import SCHEMA, Held, make_jail, people, quick_folder
 
 HERE = Path(__file__).parent
+BLOCK = 2**18
+EMPTY = bytes(BLOCK)
 TEXT, WHOLE, REAL, LOOSE = "canary-Zq81mf-Lx", 8237451928374651, 73501.2468013579, 2.718281234567e-77
 MOMENT, MICROS = "1987-03-14 15:09:26.535897", 542_732_966_535_897
 CANARIES = {
@@ -81,12 +83,13 @@ def memory_of(pid: int) -> Iterator[bytes]:
             while start < end:
                 try:
                     mem.seek(start)
-                    body = mem.read(min(2**24, end - start))
+                    body = mem.read(min(BLOCK, end - start))
                 except (OSError, ValueError, OverflowError):
                     break
                 if not body:
                     break
-                yield rest + body
+                if body != EMPTY[: len(body)]:  # most of it was never written to
+                    yield rest + body
                 rest, start = body[-64:], start + len(body)
 
 
