@@ -34,16 +34,16 @@ def least_risk(raw: Floats, noise: float) -> Floats:
     total = float(positive.sum())
     # The nearest point moves all m positive entries and keeps their sum: div = m − 1.
     # Rescaling by the sum S does the same at 1/S of the speed: div = (m − 1)/S.
-    ways = [
-        (nearest, float(np.count_nonzero(nearest) - 1)),
-        (positive / total, (np.count_nonzero(positive) - 1) / total),
-    ]
     caution = noise * (2 * k) ** 0.5  # the standard error of ‖x − truth‖²
+    ways = [
+        (nearest, float(np.count_nonzero(nearest) - 1), caution),
+        (positive / total, (np.count_nonzero(positive) - 1) / total, caution / max(1.0, total)),
+    ]
     best, least = np.full(k, 1 / k), np.inf
-    for point, slope in ways:
+    for point, slope, doubt in ways:
         for share in np.linspace(0, 1, 41):
             tried = 1 / k + share * (point - 1 / k)
-            risk = float(((tried - raw) ** 2).sum()) + share * (2 * noise * slope + caution)
+            risk = float(((tried - raw) ** 2).sum()) + share * (2 * noise * slope + doubt)
             if risk < least:
                 best, least = tried, risk
     return best
