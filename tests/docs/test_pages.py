@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 import patients  # noqa: E402
 
+# Run by tests of their own, which set up a jail (tests/jail/test_wire.py) or a survey (tests/local/test_docs.py).
+ELSEWHERE = [ROOT / "docs/guide/jail-analyst.md", *sorted((ROOT / "docs").glob("local*.md"))]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = Path(__file__).with_name("run_page.py")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -40,7 +42,7 @@ def ids(pages: list[Path]) -> list[str]:
 
 
 def with_kind(*kinds: str) -> list[Path]:
-    return [page for page in PAGES if any(kind in kinds for kind, _ in blocks(page))]
+    return [page for page in PAGES if page not in ELSEWHERE and any(kind in kinds for kind, _ in blocks(page))]
 
 
 def env() -> dict[str, str]:

@@ -29,6 +29,7 @@ def test_the_result_is_a_distribution(point, noise):
     assert found.min() >= 0 and abs(found.sum() - 1) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [KaryResponse.of, LocalHashing.of])
 @pytest.mark.parametrize("even", [True, False])
 def test_noise_is_not_chased_and_signal_is_kept(build, even):
