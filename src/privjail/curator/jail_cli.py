@@ -295,16 +295,20 @@ def serve(
     from privjail.jail.server import Options, start
 
     url = read_config(jail).get("ledger_url")
+    # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
+    told, tell = os.pipe()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: os.write(tell, b"."))
     running = start(
         jail,
         Options(host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, url),
     )
-    signal.signal(signal.SIGTERM, lambda *_: running.server.stop(grace=2))
     print(f"serving on {host}:{running.port}", flush=True)
-    threading.Thread(target=_warm, daemon=True).start()
-    with contextlib.suppress(KeyboardInterrupt):
-        running.wait()
+    warming = threading.Thread(target=_warm)
+    warming.start()
+    os.read(told, 1)
     running.stop()
+    warming.join()  # an import that is cut off half-way can keep the process from ending
 
 
 def _warm() -> None:
