@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privjail.curator.check import ColumnReport
 
 #: command → the module that holds its typer ``app``
-PARTS = {"local": "privjail.local.cli"}
+PARTS = {"local": "privjail.local.cli", "encrypted": "privjail.encrypted.cli"}
 
 LEAK = (
     "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the oldest "
