@@ -31,14 +31,28 @@ class Ask:
     mechanism: Mechanism
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
-    """A line of the audit log: what was asked and charged, never what came out."""
+    """A line of the audit log: what was asked and charged, never what came out. Its words are made when it is read."""
 
     at: datetime.datetime
-    program: str
-    mechanism: str
-    cost: tuple[tuple[str, tuple[float, ...]], ...]
+    ask: Ask
+    charges: list[Charge]
+
+    @property
+    def program(self) -> str:
+        return str(self.ask.value)
+
+    @property
+    def mechanism(self) -> str:
+        return repr(self.ask.mechanism)
+
+    @property
+    def cost(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        return tuple((str(cell), tuple(float(x) for x in cost)) for cell, cost in self.charges)
+
+    def __repr__(self) -> str:
+        return f"Entry(at={self.at}, program={self.program!r}, mechanism={self.mechanism}, cost={self.cost})"
 
 
 @dataclass
@@ -81,7 +95,8 @@ class Jail:
         charges = [self.charges(ask) for ask in asks]
         self.ledger.charge([charge for each in charges for charge in each])
         if self.audit is not None:
-            self.audit.extend(map(_entry, asks, charges))
+            now = datetime.datetime.now(datetime.UTC)
+            self.audit.extend(Entry(now, ask, each) for ask, each in zip(asks, charges, strict=True))
         with self._running:
             found = [self.engine.evaluate(ask.value) for ask in asks]
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
@@ -101,8 +116,3 @@ class Jail:
             cost = notion.cost(ask.mechanism.loss)
             out.extend((cell, cost) for cell in charged(cells))
         return out
-
-
-def _entry(ask: Ask, charges: list[Charge]) -> Entry:
-    cost = tuple((str(cell), tuple(float(x) for x in cost)) for cell, cost in charges)
-    return Entry(datetime.datetime.now(datetime.UTC), str(ask.value), repr(ask.mechanism), cost)

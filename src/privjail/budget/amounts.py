@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from privjail.errors import BudgetError
@@ -15,6 +16,7 @@ SMALLEST_DELTA = Fraction(1, 10**100)
 MOST_DIGITS = 5000  # of a Decimal: 1e-999999999 would fill the memory
 
 
+@lru_cache(maxsize=1024)
 def simplest(x: float) -> Fraction:
     """The fraction with the smallest denominator that rounds to this float: 0.1 is 1/10, 1/12 is 1/12.
 
@@ -54,6 +56,8 @@ def _between(low: Fraction, high: Fraction) -> Fraction:
 
 def exact(x: Any, what: str = "the number") -> Fraction:
     """A public number that an analyst typed, as an exact fraction."""
+    if type(x) is Fraction:
+        return x
     if isinstance(x, bool):
         raise BudgetError(f"{what} must be a number, not a bool")
     if isinstance(x, (int, Fraction)):

@@ -48,7 +48,7 @@ class AboveThreshold(Mechanism):
     def scales(self, value: Value) -> tuple[OnGrid, float, float]:
         """The grid, and the two noise scales in its steps: for the threshold and for each number."""
         distance = reach(value.joint.linf, value)
-        grid = on_grid(value, distance, 4 * Fraction(distance) / self.epsilon)
+        grid = on_grid(value.grid, distance, 4 * Fraction(distance) / self.epsilon)
         return grid, float_up(2 * grid.steps / self.epsilon), float_up(4 * grid.steps / self.epsilon)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int | None:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from privjail.budget.amounts import amount, float_up
 from privjail.budget.notions import Loss, Notion
 from privjail.mechanisms.mechanism import Mechanism, OnGrid, listed, need_number_or_vector, on_grid, public, reach
 from privjail.mechanisms.noise import Noise
+from privjail.plan.distance import Number
 from privjail.plan.value import Value
+
+
+@lru_cache(maxsize=1024)
+def _plan(epsilon: Fraction, distance: Number, own: Fraction, size: int) -> tuple[OnGrid, float]:
+    grid = on_grid(own, distance, Fraction(distance) / epsilon, size)
+    return grid, float_up(grid.steps / epsilon)
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,7 @@ class Laplace(Mechanism):
 
     def plan(self, value: Value) -> tuple[OnGrid, float]:
         """The grid, and the scale of the noise in steps of it."""
-        distance = reach(value.joint.l1, value)
-        grid = on_grid(value, distance, Fraction(distance) / self.epsilon, value.joint.size)
-        return grid, float_up(grid.steps / self.epsilon)
+        return _plan(self.epsilon, reach(value.joint.l1, value), value.grid, value.joint.size)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
         grid, scale = self.plan(value)

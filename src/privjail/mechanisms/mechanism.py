@@ -59,7 +59,7 @@ class OnGrid:
         return exact if self.coarser == 1 else (2 * exact + self.coarser) // (2 * self.coarser)
 
 
-def on_grid(value: Value, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:
+def on_grid(own: Fraction, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:
     """The grid to add noise on.
 
     The value's own grid, on which it moves by whole steps: at most floor(distance / grid). Only where the
@@ -68,9 +68,9 @@ def on_grid(value: Value, distance: Number, scale: Fraction, moving: int = 1) ->
     loss is not proportional to the distance.
     """
     coarser = 1
-    while scale > FINEST * value.grid * coarser:
+    while scale > FINEST * own * coarser:
         coarser *= 2
-    grid = value.grid * coarser
+    grid = own * coarser
     steps = floor(Fraction(distance) / grid)
     return OnGrid(grid, coarser, steps if coarser == 1 else steps + moving)
 

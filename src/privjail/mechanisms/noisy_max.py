@@ -54,7 +54,7 @@ class NoisyMax(Mechanism):
         """The grid, and the scale of the noise in steps of it."""
         distance = reach(value.joint.linf, value)
         each = self.epsilon / self.k * (1 if value.monotone else Fraction(1, 2))
-        grid = on_grid(value, distance, Fraction(distance) / each)
+        grid = on_grid(value.grid, distance, Fraction(distance) / each)
         return grid, float_up(grid.steps / each)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:

@@ -10,6 +10,8 @@ from privjail.plan.distance import Distance, show
 from privjail.plan.node import node
 from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
 
+SHOWN = 4  # elements of a vector, in its text
+
 
 def _same_shape(*values: Value) -> None:
     if len({v.index for v in values}) != 1:
@@ -165,7 +167,7 @@ class Stack(Value):
         return [_on(v, each.grid, self.grid) for v, each in zip(inputs, self.elements, strict=True)]
 
     def text(self) -> str:
-        return f"[{', '.join(map(str, self.elements))}]"
+        return _listed(self.elements)
 
 
 @node
@@ -193,7 +195,7 @@ class Beside(Value):
         return [x for row in zip(*columns, strict=True) for x in row]
 
     def text(self) -> str:
-        return f"[{', '.join(map(str, self.vectors))}]"
+        return _listed(self.vectors)
 
 
 @node
@@ -257,6 +259,12 @@ class Known(Value):
 
     def text(self) -> str:
         return f"{show(self.c)}"
+
+
+def _listed(values: tuple[Value, ...]) -> str:
+    """The first few by their texts: a longer text would be cut anyway."""
+    shown = ", ".join(map(str, values[:SHOWN]))
+    return f"[{shown}]" if len(values) <= SHOWN else f"[{shown}, … {len(values) - SHOWN} more]"
 
 
 def _on(amount: Any, grid: Fraction, finer: Fraction) -> Any:

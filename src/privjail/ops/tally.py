@@ -18,6 +18,7 @@ from privjail.plan.value import Joint, Listed, Shared, Value
 
 MOST_ELEMENTS = 10_000_000
 SUM_BITS = 30
+ONE = Fraction(1)
 
 
 @node
@@ -70,10 +71,10 @@ class Tally(Value):
     def _reach(self) -> tuple[Number, Fraction, bool]:
         """How far one row can move a group's value, the grid of the value, and whether it only grows."""
         if self.value is None:
-            return 1, Fraction(1), True
+            return 1, ONE, True
         domain = self.value.domain
         if isinstance(domain, BoolDomain):
-            return 1, Fraction(1), True
+            return 1, ONE, True
         if not isinstance(domain, (IntDomain, FloatDomain)):
             raise PlanError(f"a sum needs numbers, not {domain.dtype}", plan=f"{self.rows} | sum({self.value})")
         reach = domain.magnitude

@@ -105,8 +105,10 @@ def charged(cells: Iterable[Cell]) -> list[Cell]:
     composition); where two cells do not, both are replaced by their lowest common ancestor.
     Sound because η of a cell is at most η of its ancestor.
     """
-    tree: dict[Cell, set[Cell]] = {}
     touched = set(cells)
+    if len(touched) <= 1:
+        return list(touched)
+    tree: dict[Cell, set[Cell]] = {}
     roots: dict[Cell, None] = {}
     for cell in touched:
         while cell.parent is not None:

@@ -25,12 +25,22 @@ class Interned(type):
         key = (cls, *args)
         node = _alive.get(key)
         if node is None:
-            made = super().__call__(*args)  # outside of the lock: deriving one node's facts must not hold up others
+            made = cls._build(args)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
                 node = _alive.get(key)
                 if node is None:
                     node = _alive[key] = made
         return node
+
+    def _build(cls, args: tuple[Any, ...]) -> Any:
+        """What the dataclass's own __init__ would do, in one step: frozen fields are slow to set one by one."""
+        names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
+        if len(args) != len(names):
+            raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
+        made: Any = cls.__new__(cls)  # type: ignore[call-overload]
+        made.__dict__.update(zip(names, args, strict=True))
+        made.__post_init__()
+        return made
 
 
 class Node(metaclass=Interned):
@@ -51,8 +61,10 @@ class Node(metaclass=Interned):
 
     def fact(self, **facts: Any) -> None:
         """Set derived facts, once, while the node is built."""
-        for name, value in facts.items():
-            object.__setattr__(self, name, value)
+        self.__dict__.update(facts)
+
+    def __post_init__(self) -> None:
+        """Derive the facts, or refuse."""
 
     def fields(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
@@ -141,6 +153,8 @@ class Lit(Node):
 
     @staticmethod
     def of(value: Any) -> Lit:
+        if type(value) is str:  # by far the most
+            return Lit("text", value)
         for name, (accepts, spell, _) in _LITERALS.items():
             if accepts(value):
                 return Lit(name, spell(value))

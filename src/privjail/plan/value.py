@@ -199,8 +199,9 @@ class Value(Node):
 
 def common_grid(grids: Sequence[Fraction]) -> Fraction:
     """The coarsest grid on which all given grids lie."""
-    if all(g == grids[0] for g in grids):
-        return grids[0]
+    first = grids[0]
+    if all(g is first or g == first for g in grids):
+        return first
     from math import gcd, lcm
 
     grids = list(dict.fromkeys(grids))
