@@ -98,7 +98,7 @@ class Jail:
             now = datetime.datetime.now(datetime.UTC)
             self.audit.extend(Entry(now, ask, each) for ask, each in zip(asks, charges, strict=True))
         with self._running:
-            found = [self.engine.evaluate(ask.value) for ask in asks]
+            found = self.engine.evaluate_all(ask.value for ask in asks)
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
     def charges(self, ask: Ask) -> list[Charge]:

@@ -105,9 +105,9 @@ def wrapping(right: Any) -> Any:
 
 
 def running_sum(right: Any) -> Any:
-    def wrong(self: Any, rows: Any, codes: Any, shape: Any, value: Any) -> Any:
-        if value is None or shape:
-            return right(self, rows, codes, shape, value)
+    def wrong(self: Any, rows: Any, keys: Any, value: Any) -> Any:
+        if value is None or keys:
+            return right(self, rows, keys, value)
         column = self._column(value, self._size(rows.base)).fill_null(0).to_numpy()
         return np.asarray(int(np.add.accumulate(column)[-1])) if len(column) else np.asarray(0)
 

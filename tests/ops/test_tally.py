@@ -138,6 +138,16 @@ def test_a_million_large_values_do_not_overflow():
         assert abs(found - n * Fraction(INT_MAX)) <= n * total.grid
 
 
+def test_sums_of_the_largest_amounts_are_exact():
+    """V-8: amounts are kept in floats, which hold 53 bits: none may be lost."""
+    top, n = 2**40 - 1, 2**16 + 1
+    world = World((("x", IntDomain(False, 0, top)), ("g", CategoryDomain(False, ("a",)))), ())
+    for keys in ((), (world.column("g"),)):
+        total = Tally(world.source, keys, world.column("x"))
+        [found] = numbers(total, ((top, "a"),) * n, world.source)
+        assert found == n * (top // total.grid) * total.grid
+
+
 @given(st.sampled_from(REAL), st.sampled_from(REAL), st.sampled_from(REAL), examples=100)
 def test_amounts_on_the_grid_are_near_and_inside(a, b, x):
     """V-8, V-9: rounding moves a value by at most one grid step, and never beyond the claimed magnitude."""

@@ -13,9 +13,12 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from privjail.catalogue.disk import OnDisk
 from privjail.errors import SchemaError
 
 T = TypeVar("T")
+HELD_BYTES = 2**30  # larger tables stay on disk
+BYTES_PER_VALUE = 8
 
 
 def quietly(act: Callable[[], T], otherwise: str) -> T:
@@ -57,6 +60,17 @@ def _header(path: Path, separator: str) -> list[str]:
 def read_parquet_frame(path: Path) -> pl.DataFrame:
     _need_file(path)
     return quietly(lambda: pl.read_parquet(path), f"{path.name!r} cannot be read as Parquet")
+
+
+def open_parquet(*paths: Path) -> pl.DataFrame | OnDisk:
+    """The rows of one or more Parquet files; they stay on disk where they would fill too much memory."""
+    for path in paths:
+        _need_file(path)
+    disk = quietly(lambda: OnDisk.of(paths), f"{paths[0].name!r} cannot be read as Parquet")
+    types = quietly(lambda: disk.lazy().collect_schema(), "the files of the folder do not have the same columns")
+    if sum(sum(part.groups) for part in disk.parts) * len(types) * BYTES_PER_VALUE > HELD_BYTES:
+        return disk
+    return quietly(lambda: disk.lazy().collect(), f"{paths[0].name!r} cannot be read as Parquet")
 
 
 def _need_file(path: Path) -> None:

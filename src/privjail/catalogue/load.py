@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, overload
 
 import polars as pl
 
+from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.errors import SchemaError
@@ -25,34 +27,62 @@ from privjail.plan.physical import dtype_of, finite, named
 
 __all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
+R = TypeVar("R", pl.DataFrame, pl.LazyFrame)
 TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
 MOMENTS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
-def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFrame, dict[str, Domain]]:
-    """Make every column keep its promise: bounds, categories, nulls, and the bound on rows per unit."""
-    missing = [name for name in schema if name not in frame.columns]
+@overload
+def enforce(frame: pl.DataFrame, schema: Schema, unit: Unit) -> tuple[pl.DataFrame, dict[str, Domain]]: ...
+@overload
+def enforce(
+    frame: pl.DataFrame | OnDisk, schema: Schema, unit: Unit
+) -> tuple[pl.DataFrame | OnDisk, dict[str, Domain]]: ...
+def enforce(
+    frame: pl.DataFrame | OnDisk, schema: Schema, unit: Unit
+) -> tuple[pl.DataFrame | OnDisk, dict[str, Domain]]:
+    """Make every column keep its promise: bounds, categories, nulls, and the bound on rows per unit.
+
+    What is on disk stays there: its rows are made to keep the promises whenever they are read. Only where rows per
+    unit are bounded all rows must be seen at once.
+    """
+    types = frame.lazy().collect_schema()
+    missing = [name for name in schema if name not in types]
     if missing:
-        raise SchemaError(
-            f"the schema names columns that the data lacks: {missing}", do=f"the data has {list(frame.columns)}"
-        )
-    if unit.column is not None and unit.column not in frame.columns:
+        raise SchemaError(f"the schema names columns that the data lacks: {missing}", do=f"the data has {list(types)}")
+    if unit.column is not None and unit.column not in types:
         raise SchemaError(f"the unit's column {unit.column!r} is not in the data")
-    columns, domains = [], {}
-    for name in frame.columns:
-        declared = schema.get(name) or _undeclared(frame.schema[name])
+    kept, domains = [], {}
+    for name, dtype in types.items():
+        declared = schema.get(name) or _undeclared(dtype)
         if name == unit.column:
             declared = _owner(name, schema.get(name))
-        held = quietly(lambda n=name, d=declared: _enforced(frame[n], d), f"column {name!r} does not fit its type")  # type: ignore[misc]
-        columns.append(held.alias(name))
+        kept.append((name, _enforced(named(name), dtype, declared).alias(name)))
         domains[name] = declared.domain
-    out = pl.DataFrame(columns) if columns else frame
-    if unit.column is not None:
-        owner = named(unit.column)
-        out = out.filter(owner.is_not_null())
-        if unit.most_rows is not None:
-            out = out.filter(pl.int_range(pl.len()).over(owner) < unit.most_rows)
-    return out, domains
+    if isinstance(frame, OnDisk) and unit.most_rows is not None and unit.column is not None:
+        return _owned(frame.reshaped(lambda rows: rows.select(e for _, e in kept)).lazy().collect(), unit), domains
+    if isinstance(frame, OnDisk):
+        return frame.reshaped(lambda rows: _owned(rows.select(e for _, e in kept), unit)), domains
+    return _owned(_applied(frame, kept), unit), domains
+
+
+def _owned(rows: R, unit: Unit) -> R:
+    """The rows that have an owner, and at most as many of each as one unit may have."""
+    if unit.column is None:
+        return rows
+    owner = named(unit.column)
+    rows = rows.filter(owner.is_not_null())
+    if unit.most_rows is None:
+        return rows
+    return rows.filter(pl.int_range(pl.len()).over(owner) < unit.most_rows)
+
+
+def _applied(frame: pl.DataFrame, columns: list[tuple[str, pl.Expr]]) -> pl.DataFrame:
+    held = [
+        quietly(partial(frame.select, expression), f"column {name!r} does not fit its type")
+        for name, expression in columns
+    ]
+    return pl.DataFrame([each.to_series() for each in held]) if held else frame
 
 
 def _undeclared(dtype: pl.DataType) -> ColumnSchema:
@@ -88,23 +118,24 @@ def _owner(name: str, declared: ColumnSchema | None) -> ColumnSchema:
     return replace(declared, outside="null")
 
 
-def _enforced(column: pl.Series, declared: ColumnSchema) -> pl.Series:
+def _enforced(column: pl.Expr, dtype: pl.DataType, declared: ColumnSchema) -> pl.Expr:
     if declared.missing:
-        marked = _stripped(column).is_in(list(declared.missing)) | _text(column).is_in(list(declared.missing))
-        column = pl.select(pl.when(~marked).then(column)).to_series()
+        text = _text(column, dtype)
+        marked = text.str.strip_chars().is_in(list(declared.missing)) | text.is_in(list(declared.missing))
+        column = pl.when(~marked).then(column)
     match declared.domain:
         case CategoryDomain() as domain:
-            out = _categories(column, domain)
+            out = _categories(column, dtype, domain)
         case IntDomain() as domain:
-            out = _whole_numbers(column, domain, declared.outside)
+            out = _whole_numbers(column, dtype, domain, declared.outside)
         case FloatDomain() as domain:
-            out = _numbers(column, domain, declared.outside)
+            out = _numbers(column, dtype, domain, declared.outside)
         case TimeDomain() as domain:
-            out = _times(column, domain, declared.outside)
+            out = _times(column, dtype, domain, declared.outside)
         case BoolDomain():
-            out = _truths(column)
+            out = _truths(column, dtype)
         case _:
-            out = _text(column)
+            out = _text(column, dtype)
     out = out.cast(dtype_of(declared.domain), strict=False)
     return out if declared.fill is None else out.fill_null(_fill(declared))
 
@@ -118,57 +149,59 @@ def _fill(declared: ColumnSchema) -> Any:
             fill = moment(declared.fill)
         case _:
             fill = declared.fill
-    return pl.Series([fill], dtype=dtype_of(declared.domain))[0]
+    return pl.lit(fill, dtype=dtype_of(declared.domain))
 
 
-def _text(column: pl.Series) -> pl.Series:
+def _text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """Each value as a file would spell it."""
-    if column.dtype.is_float():
+    if dtype.is_float():
         # A whole number in a float column is spelled like the whole number.
         whole = column.is_finite() & (column == column.floor()) & (column.abs() < 2.0**53)
         spelled = pl.when(whole).then(column.cast(pl.Int64(), strict=False).cast(pl.String()))
-        return pl.select(spelled.otherwise(column.cast(pl.String(), strict=False))).to_series()
+        return spelled.otherwise(column.cast(pl.String(), strict=False))
     return column.cast(pl.String(), strict=False)
 
 
-def _stripped(column: pl.Series) -> pl.Series:
-    return _text(column).str.strip_chars()
+def _stripped(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    return _text(column, dtype).str.strip_chars()
 
 
-def _categories(column: pl.Series, domain: CategoryDomain) -> pl.Series:
+def _categories(column: pl.Expr, dtype: pl.DataType, domain: CategoryDomain) -> pl.Expr:
     """Positions in the list of categories. Spaces around a value do not count, unless a category has them."""
     labels = [str(label) for label in domain.categories]
-    text = _text(column)
-    if column.dtype == pl.Boolean():
+    text = _text(column, dtype)
+    if dtype == pl.Boolean():
         text = text.replace({"true": "True", "false": "False"})
     if all(label == label.strip() for label in labels):
         text = text.str.strip_chars()
     return text.replace_strict(labels, list(range(len(labels))), default=None, return_dtype=pl.Int32())
 
 
-def _parsed(column: pl.Series) -> pl.Series:
-    return column if column.dtype.is_numeric() or column.dtype == pl.Boolean() else _stripped(column)
+def _parsed(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    return column if dtype.is_numeric() or dtype == pl.Boolean() else _stripped(column, dtype)
 
 
-def _numbers(column: pl.Series, domain: FloatDomain, outside: str) -> pl.Series:
-    x = _parsed(column).cast(pl.Float64(), strict=False).alias("x")
-    number = pl.when(pl.col("x").is_not_nan()).then(pl.col("x"))
-    return x.to_frame().select(finite(_inside(number, domain, outside))).to_series()
+def _numbers(column: pl.Expr, dtype: pl.DataType, domain: FloatDomain, outside: str) -> pl.Expr:
+    x = _parsed(column, dtype).cast(pl.Float64(), strict=False)
+    number = pl.when(x.is_not_nan()).then(x)
+    return finite(_inside(number, domain, outside))  # type: ignore[no-any-return]
 
 
-def _whole_numbers(column: pl.Series, domain: IntDomain, outside: str) -> pl.Series:
+def _whole_numbers(column: pl.Expr, dtype: pl.DataType, domain: IntDomain, outside: str) -> pl.Expr:
     """Whole numbers; fractions are missing values. Those beyond 64 bits lie outside of every range."""
-    parsed = _parsed(column)
-    frame = pl.DataFrame({"x": parsed.cast(pl.Int64(), strict=False), "f": parsed.cast(pl.Float64(), strict=False)})
-    f = pl.when(pl.col("f").is_not_nan()).then(pl.col("f"))  # NaN is larger than every number in Polars
+    if dtype.is_signed_integer() and dtype != pl.Int128():
+        return _inside(column.cast(pl.Int64()), domain, outside)
+    parsed = _parsed(column, dtype)
+    as_float = parsed.cast(pl.Float64(), strict=False)
+    f = pl.when(as_float.is_not_nan()).then(as_float)  # NaN is larger than every number in Polars
     small = (f >= -(2.0**63)) & (f < 2.0**63)
     rounded = pl.when(small & (f == f.floor())).then(f).cast(pl.Int64(), strict=False)
-    number = _inside(pl.coalesce(pl.col("x"), rounded), domain, outside)
+    number = _inside(pl.coalesce(parsed.cast(pl.Int64(), strict=False), rounded), domain, outside)
     if outside == "clip":
         above = pl.when(f >= 2.0**63).then(pl.lit(domain.upper, dtype=pl.Int64()))
         below = pl.when(f < -(2.0**63)).then(pl.lit(domain.lower, dtype=pl.Int64()))
         number = pl.coalesce(number, above, below)
-    return frame.select(number).to_series()
+    return number
 
 
 def _inside(number: pl.Expr, domain: IntDomain | FloatDomain, outside: str) -> pl.Expr:
@@ -182,12 +215,11 @@ def _inside(number: pl.Expr, domain: IntDomain | FloatDomain, outside: str) -> p
     return pl.when(fits).then(number)
 
 
-def _times(column: pl.Series, domain: TimeDomain, outside: str) -> pl.Series:
-    if column.dtype == pl.String():
-        text = pl.col("x")
-        forms = [text.str.to_datetime(form, strict=False, time_unit="us") for form in MOMENTS]
-        column = _stripped(column).alias("x").to_frame().select(pl.coalesce(forms)).to_series()
-    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
+def _times(column: pl.Expr, dtype: pl.DataType, domain: TimeDomain, outside: str) -> pl.Expr:
+    if dtype == pl.String():
+        text = _stripped(column, dtype)
+        column = pl.coalesce([text.str.to_datetime(form, strict=False, time_unit="us") for form in MOMENTS])
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     column = column.cast(pl.Datetime("us"), strict=False)
     low, high = (None if b is None else moment(b) for b in domain.range)
@@ -198,11 +230,11 @@ def _times(column: pl.Series, domain: TimeDomain, outside: str) -> pl.Series:
         keep = keep & (column >= low)
     if high is not None:
         keep = keep & (column <= high)
-    return pl.select(pl.when(keep).then(column)).to_series()
+    return pl.when(keep).then(column)
 
 
-def _truths(column: pl.Series) -> pl.Series:
-    if column.dtype == pl.Boolean():
+def _truths(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype == pl.Boolean():
         return column
-    text = _stripped(column).str.to_lowercase()
+    text = _stripped(column, dtype).str.to_lowercase()
     return text.replace_strict(list(TRUTHS), list(TRUTHS.values()), default=None, return_dtype=pl.Boolean())

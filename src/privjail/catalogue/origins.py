@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from privjail.catalogue.load import read_csv_text, read_parquet_frame
+from privjail.catalogue.disk import OnDisk
+from privjail.catalogue.files import open_parquet, read_csv_text
 from privjail.errors import SchemaError
 
 KINDS = ("csv", "parquet", "folder", "sqlite", "duckdb", "postgres")
@@ -44,20 +45,16 @@ def _guess(given: str) -> str:
     return endings.get(path.suffix, "csv")
 
 
-def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame:
-    """All rows, in the order of the origin."""
+def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
+    """All rows, in the order of the origin; or where they are, if they are too many to hold."""
     place = origin["place"]
     match origin["kind"]:
         case "csv":
             return read_csv_text(Path(place))
         case "parquet":
-            return read_parquet_frame(Path(place))
+            return open_parquet(Path(place))
         case "folder":
-            parts = [read_parquet_frame(path) for path in _files(place)]
-            try:
-                return pl.concat(parts, how="vertical")
-            except pl.exceptions.PolarsError:
-                raise SchemaError("the files of the folder do not have the same columns") from None
+            return open_parquet(*_files(place))
     return _sql(origin["kind"], place, origin["query"])
 
 

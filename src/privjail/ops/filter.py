@@ -38,8 +38,10 @@ class Filter(Rows):
     def expressions(self) -> tuple[Any, ...]:
         return (self.condition,)
 
-    def polars(self, frame: Any, *columns: Any) -> Any:
-        return frame.filter(columns[0])
+    @staticmethod
+    def kept(condition: Any) -> Any:
+        """Where a condition's column is true; null counts as false."""
+        return condition.fill_null(False)
 
     def text(self) -> str:
         return f"filter({self.condition})"

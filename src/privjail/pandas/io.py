@@ -43,13 +43,16 @@ def read_csv(
 def read_parquet(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None
 ) -> PrivDataFrame:
-    """Open a Parquet file as a private table; see read_csv for the arguments."""
+    """Open a Parquet file as a private table; see read_csv for the arguments.
+
+    A file that would fill more than 1 GiB stays on disk: it is read in batches whenever something is released.
+    """
     remote = _remote(path, schema, budget, unit, max_rows_per_unit)
     if remote is not None:
         return remote
-    from privjail.catalogue.files import read_parquet_frame
+    from privjail.catalogue.files import open_parquet
 
-    frame = read_parquet_frame(Path(path))
+    frame = open_parquet(Path(path))
     return _open(_file_identity(path), str(path), frame, schema, budget, unit, max_rows_per_unit)
 
 

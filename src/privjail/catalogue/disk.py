@@ -1,0 +1,98 @@
+"""Parquet files that are too large to hold: read anew, in batches, whenever they are asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from privjail.errors import SchemaError
+from privjail.plan.physical import named
+
+Stamp = tuple[int, int, int, int]
+BATCH = 1 << 20  # rows, where the file's own groups are smaller
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file: its rows as they are, and where its groups of rows begin."""
+
+    path: Path
+    stamp: Stamp
+    groups: tuple[int, ...]  # rows of each group
+
+    @staticmethod
+    def of(path: Path) -> Part:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path) as file:
+            sizes = tuple(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups))
+        return Part(path, stamp(path), sizes)
+
+    def lazy(self) -> pl.LazyFrame:
+        if stamp(self.path) != self.stamp:
+            # Columns of the old rows beside columns of new ones would pair rows that do not belong together.
+            raise SchemaError(f"{self.path.name!r} has changed since it was opened")
+        return pl.scan_parquet(self.path, glob=False)
+
+    def spans(self, most: int) -> Iterator[tuple[int, int]]:
+        """(first row, number of rows) of each batch: whole groups where they are small enough."""
+        start, length = 0, 0
+        for group in self.groups:
+            if length and length + group > BATCH:
+                yield start, length
+                start, length = start + length, 0
+            length += group
+            while length > most:
+                yield start, most
+                start, length = start + most, length - most
+        if length:
+            yield start, length
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """The rows of Parquet files, one after another; ``shaped`` makes them keep what the schema promises."""
+
+    parts: tuple[Part, ...]
+    shaped: Callable[[pl.LazyFrame], pl.LazyFrame] = lambda rows: rows
+
+    @staticmethod
+    def of(paths: Sequence[Path]) -> OnDisk:
+        return OnDisk(tuple(Part.of(path) for path in paths))
+
+    def lazy(self) -> pl.LazyFrame:
+        return pl.concat([self.shaped(part.lazy()) for part in self.parts], how="vertical")
+
+    def reshaped(self, shaped: Callable[[pl.LazyFrame], pl.LazyFrame]) -> OnDisk:
+        return replace(self, shaped=shaped)
+
+    @cached_property
+    def height(self) -> int:
+        return int(self.lazy().select(pl.len()).collect(engine="streaming").item())
+
+    def select(self, columns: Sequence[Any]) -> pl.DataFrame:
+        """Some columns, held as a whole."""
+        return self.lazy().select(columns).collect(engine="streaming")
+
+    def batches(self, columns: Sequence[str], most: int) -> Iterator[Callable[[], pl.DataFrame]]:
+        """Functions that read some columns of a batch of rows each."""
+        wanted = [named(c) for c in columns]
+        for part in self.parts:
+            rows = part.lazy()
+            for start, length in part.spans(most):
+                batch = self.shaped(rows.slice(start, length)).select(wanted or pl.all())
+                yield lambda batch=batch: batch.collect()  # type: ignore[misc]
+
+
+def stamp(path: Path) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        raise SchemaError(f"there is no file {path.name!r}") from None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,218 @@
+"""Counts and sums of long tables, a batch of rows at a time.
+
+A batch fits into the processor's cache, so its conditions, keys and amounts are computed and added up before they are
+written back to memory; a table on disk is never held as a whole. All tables that a release needs are filled
+in one pass. Sums are exact: amounts are whole numbers of at most 30 bits, kept in floats that hold 53, and a batch has
+at most 2**22 rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from privjail.catalogue.disk import OnDisk
+from privjail.engines.columns import computed
+from privjail.ops.filter import Filter
+from privjail.ops.sort import Sort
+from privjail.ops.source import Column, Source
+from privjail.ops.tally import grid_bounds, sum_grid
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
+
+Array = np.ndarray[Any, Any]
+Table = tuple[Rows, tuple[Expr, ...], Expr | None]  # rows, keys, and the column to sum (None: count)
+BATCH = 1 << 17  # rows
+MOST = 1 << 22
+
+
+def conditions(rows: Rows) -> list[Expr] | None:
+    """What a row of the data set must meet to be among these rows; None if that depends on other rows."""
+    found: list[Expr] = []
+    while not isinstance(rows, Source):
+        match rows:
+            case Filter(above, condition):
+                found.append(condition)
+            case Sort(above):  # counts and sums do not depend on the order
+                pass
+            case _:
+                return None
+        rows = above
+    return found[::-1]
+
+
+def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+    """The counts or sums of several tables over one data set, in one pass."""
+    plan = Plan(tables)
+    totals: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
+    for found in _in_parallel(plan.add_up, _batches(frame, plan)):
+        for total, part in zip(totals, found, strict=True):
+            total += part
+    return totals
+
+
+def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], pl.DataFrame]]:
+    """The batches, each as a function that reads it: workers read, so that no more are held than are worked on."""
+    if isinstance(frame, OnDisk):
+        return frame.batches(plan.columns, MOST)
+    held = frame.select(plan.columns) if plan.columns else frame
+    return (lambda start=start: held.slice(start, BATCH) for start in range(0, held.height, BATCH))  # type: ignore[misc]
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="batches")
+
+
+def _in_parallel(
+    work: Callable[[pl.DataFrame], list[Array]], batches: Iterable[Callable[[], pl.DataFrame]]
+) -> Iterator[list[Array]]:
+    """Results as they come, with a few batches under way at a time."""
+    pool, waiting = _workers(), []
+    for read in batches:
+        waiting.append(pool.submit(lambda read=read: work(read())))  # type: ignore[misc]
+        if len(waiting) > 2 * (os.cpu_count() or 1):
+            yield waiting.pop(0).result()
+    for each in waiting:
+        yield each.result()
+
+
+class Plan:
+    """What is computed in each batch: every expression once, whatever the number of tables that use it."""
+
+    def __init__(self, tables: list[Table]) -> None:
+        self.tables = tables
+        self.shapes = [tuple(len(key.domain.labels or ()) for key in keys) for _, keys, _ in tables]
+        self.conditions = [conditions(rows) or [] for rows, _, _ in tables]
+        wanted: dict[Expr, None] = {}
+        for (_, keys, value), needs in zip(tables, self.conditions, strict=True):
+            wanted.update(dict.fromkeys((*needs, *keys, *(() if value is None else (value,)))))
+        self.wanted = list(wanted)
+        self.columns = sorted({c for each in wanted for c in _columns(each)})
+
+    def add_up(self, rows: pl.DataFrame) -> list[Array]:
+        batch = Batch(rows, self.wanted)
+        return [
+            batch.table(tuple(needs), keys, value, shape)
+            for (_, keys, value), shape, needs in zip(self.tables, self.shapes, self.conditions, strict=True)
+        ]
+
+
+class Batch:
+    """Some rows of a data set, and what was made of them for the tables so far."""
+
+    def __init__(self, rows: pl.DataFrame, wanted: list[Expr]) -> None:
+        self.height = rows.height
+        self.columns = dict(zip(wanted, computed(rows, wanted), strict=True))
+        self.masks: dict[tuple[Expr, ...], Array | None] = {}
+        self.places: dict[tuple[Expr, ...], Array | None] = {}
+        self.amounts: dict[Expr, Array] = {}
+
+    def table(
+        self, needs: tuple[Expr, ...], keys: tuple[Expr, ...], value: Expr | None, shape: tuple[int, ...]
+    ) -> Array:
+        if value is None and not keys:
+            kept = _all(needs, self.columns)
+            return np.asarray(self.height if kept is None else kept.sum(), dtype=np.int64)
+        if needs not in self.masks:
+            kept = _all(needs, self.columns)
+            self.masks[needs] = None if kept is None else kept.to_numpy()
+        if keys not in self.places:
+            self.places[keys] = place_of([codes_of(self.columns[key], key) for key in keys], keys)
+        if value is not None and value not in self.amounts:
+            self.amounts[value] = amounts_of(self.columns[value], value.domain)
+        mask, places = self.masks[needs], self.places[keys]
+        amounts = None if value is None else self.amounts[value]
+        if mask is not None:
+            places = None if places is None else places[mask]
+            amounts = None if amounts is None else amounts[mask]
+        return table_of(places, amounts, shape)
+
+
+def _columns(expression: Expr) -> set[str]:
+    found, waiting = set(), [expression]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Column):
+            found.add(each.column)
+        waiting.extend(each.inputs)
+    return found
+
+
+def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series | None:
+    """Where all conditions are true."""
+    kept: pl.Series | None = None
+    for each in needs:
+        column = Filter.kept(columns[each])
+        kept = column if kept is None else kept & column
+    return kept
+
+
+def codes_of(column: pl.Series, by: Expr) -> Array:
+    """The group of each row: a number from 0, and the number of labels for a missing key."""
+    labels = by.domain.labels
+    assert labels is not None
+    if isinstance(labels, range) and labels.start:
+        column = column - labels.start
+    if column.dtype != pl.Int32():
+        column = column.cast(pl.Int32(), strict=False)
+    if column.null_count():
+        column = column.fill_null(len(labels))
+    return column.to_numpy()
+
+
+def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
+    """The place of each row in a table, flattened; the number of places for rows that are in no group."""
+    if not keys:
+        return None
+    flat, nowhere, size = None, None, 1
+    for code, by in zip(codes, keys, strict=True):
+        length = len(by.domain.labels or ())
+        size *= length
+        # Beyond the labels: a missing key. (Other numbers cannot happen while domains are true. If one is not, a
+        # row in no group beats a failure that shows it.)
+        if by.domain.nullable or len(code) and not (code.min() >= 0 and code.max() < length):
+            outside = (code < 0) | (code >= length)
+            nowhere = outside if nowhere is None else nowhere | outside
+        flat = code.astype(np.int64) if flat is None else flat * length + code
+    assert flat is not None
+    return flat if nowhere is None else np.where(nowhere, size, flat)
+
+
+def table_of(codes: Array | None, amounts: Array | None, shape: tuple[int, ...]) -> Array:
+    """How many rows (or the sum of their amounts) there are in each place."""
+    if amounts is not None and len(amounts) > MOST:
+        parts = [slice(start, start + MOST) for start in range(0, len(amounts), MOST)]
+        tables = [table_of(None if codes is None else codes[p], amounts[p], shape) for p in parts]
+        return np.asarray(np.sum(tables, axis=0, dtype=np.int64))
+    if codes is None:
+        assert amounts is not None
+        return np.asarray(int(amounts.sum()), dtype=np.int64)
+    found = np.bincount(codes, weights=amounts, minlength=prod(shape) + 1)[: prod(shape)]
+    return found.astype(np.int64, copy=False).reshape(shape)
+
+
+def amounts_of(column: pl.Series, domain: Domain) -> Array:
+    """A column on its summation grid: whole numbers, as floats; missing values add nothing."""
+    assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
+    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
+    amounts = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
+    if isinstance(domain, BoolDomain):
+        return amounts
+    grid = sum_grid(domain)
+    low, high = grid_bounds(domain)
+    if grid != 1 or isinstance(domain, FloatDomain):
+        amounts = np.rint(amounts * float(1 / grid))  # a power of two: exact
+    elif domain.lower == low and domain.upper == high:
+        return amounts
+    # Rounding may pass a bound that is not on the grid; and a missing value is 0, which may lie outside of the bounds.
+    clipped = np.clip(amounts, low, high)
+    return np.where(column.is_null().to_numpy(), 0, clipped) if column.null_count() else clipped

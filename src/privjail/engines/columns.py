@@ -1,0 +1,108 @@
+"""Expressions as Polars columns of a frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from privjail.plan.domain import CategoryDomain
+from privjail.plan.expr import Expr
+from privjail.plan.physical import dtype_of
+
+LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
+
+
+def inputs_first(expression: Expr) -> list[Expr]:
+    """An expression and all that it is computed from, in its base."""
+    order: dict[Expr, None] = {}
+    waiting = [expression]
+    while waiting:
+        node = waiting[-1]
+        missing = [each for each in node.inputs if each not in order]
+        if missing:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        order[node] = None
+    return list(order)
+
+
+def at_once(order: list[Expr]) -> bool:
+    """Whether one Polars expression may be made of the whole tree.
+
+    Polars spells an expression out as a tree, which can be huge where nodes are shared.
+    """
+    size: dict[Expr, int] = {}
+    for node in order:
+        if node.on_whole_columns:
+            return False
+        size[node] = min(LARGE + 1, 1 + sum(size[each] for each in node.inputs))
+    return size[order[-1]] <= LARGE
+
+
+def spelled(order: list[Expr]) -> pl.Expr:
+    """One Polars expression for the whole tree, down to loaded columns or columns of another base."""
+    built: dict[Expr, Any] = {}
+    for node in order:
+        built[node] = node.polars(*(built[each] for each in node.inputs))
+    found: pl.Expr = built[order[-1]]
+    return found
+
+
+def stepwise(order: list[Expr], length: int, leaf: Callable[[Expr], pl.Series]) -> pl.Series:
+    """The same, node by node. A column is dropped after its last use."""
+    uses = Counter(each for node in order for each in set(node.inputs))
+    held: dict[Expr, pl.Series] = {}
+    for node in order:
+        if node.inputs:
+            frame = pl.DataFrame({str(i): held[each] for i, each in enumerate(node.inputs)})
+            built = node.polars(*(pl.col(str(i)) for i in range(len(node.inputs))))
+            held[node] = spread(frame.select(built.alias("x"))["x"], length)
+        else:
+            held[node] = leaf(node)
+        for each in set(node.inputs):
+            uses[each] -= 1
+            if not uses[each]:
+                del held[each]
+    return held[order[-1]]
+
+
+def spread(column: pl.Series, length: int) -> pl.Series:
+    """A constant in every row."""
+    return column.new_from_index(0, length) if len(column) == 1 != length else column
+
+
+def computed(frame: pl.DataFrame, expressions: Sequence[Expr]) -> list[pl.Series]:
+    """Columns of expressions over a data set, in the rows of a frame that holds some of its rows."""
+    orders = [inputs_first(each) for each in expressions]
+    whole = {i: spelled(order).alias(str(i)) for i, order in enumerate(orders) if at_once(order)}
+    found = frame.select(whole.values()) if whole else frame
+    columns = []
+    for i, order in enumerate(orders):
+        if i in whole:
+            column = spread(found[str(i)], frame.height)
+        else:
+            column = stepwise(
+                order, frame.height, lambda node: spread(frame.select(spelled([node]).alias("x"))["x"], frame.height)
+            )
+        columns.append(checked(column, expressions[i]))
+    return columns
+
+
+def checked(column: pl.Series, expression: Expr) -> pl.Series:
+    if column.dtype != dtype_of(expression.domain):
+        raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
+    return column
+
+
+def code_of(by: Expr, label: Any) -> int | None:
+    """The position of a label among the groups of a key, or None if there is no such group."""
+    domain = by.domain
+    if isinstance(domain, CategoryDomain):
+        return domain.code(label)
+    labels = domain.labels
+    assert labels is not None
+    return labels.index(label) if label in labels else None
