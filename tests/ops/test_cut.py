@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.cut import Cut
+from privjail.ops.cut import Cut, below
 from privjail.plan.domain import CategoryDomain, IntDomain, Interval
 from privjail.plan.node import Lit
 
@@ -89,3 +90,17 @@ def test_labels_and_edges_are_checked():
     with pytest.raises(PlanError):
         cut(LETTERS.column("x"), (0, 1))
     assert cut(x, (0, 1, 2), ("lo", "hi")).domain == CategoryDomain(True, ("lo", "hi"), True)
+
+
+def test_every_number_finds_its_edges():
+    """Even and very uneven edges, numbers on, beside and far from them: as a search one by one says."""
+    rng = np.random.default_rng(5)
+    for edges in ([0.0, 1.0], [i / 7 for i in range(90)], [-1e307, -1.0, 0.0, 1e-300, 3.0, 1e307], [5e-324, 1e-323, 1.0],
+                  sorted({float(x) for x in rng.lognormal(0, 9, 300)}), [-1e308, 0.0, 1e308]):  # fmt: skip
+        near = np.array([*edges, 0.0, -0.0, 1e308, -1e308])
+        x = np.concatenate([near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), rng.normal(0, 3, 500)])
+        x = x[np.isfinite(x)]
+        for or_equal in (False, True):
+            found = below(x, edges, or_equal)
+            assert found.dtype == np.int32
+            assert found.tolist() == [sum(e <= v if or_equal else e < v for e in edges) for v in x.tolist()]

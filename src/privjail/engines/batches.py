@@ -1,7 +1,7 @@
 """Counts and sums of long tables, a batch of rows at a time.
 
-A batch fits into the processor's cache, so its conditions, keys and amounts are computed and added up before they are
-written back to memory; a table on disk is never held as a whole. All tables that a release needs are filled
+The conditions, keys and amounts of a batch are computed and added up while they are in the processor's cache; a table
+on disk is never held as a whole. All tables that a release needs are filled
 in one pass. Sums are exact: amounts are whole numbers of at most 30 bits, kept in floats that hold 53, and a batch has
 at most 2**22 rows.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from privjail.catalogue.disk import OnDisk
-from privjail.engines.columns import computed
+from privjail.engines.columns import Computation
 from privjail.ops.filter import Filter
 from privjail.ops.sort import Sort
 from privjail.ops.source import Column, Source
@@ -30,8 +30,9 @@ from privjail.plan.rows import Rows
 
 Array = np.ndarray[Any, Any]
 Table = tuple[Rows, tuple[Expr, ...], Expr | None]  # rows, keys, and the column to sum (None: count)
-BATCH = 1 << 17  # rows
-MOST = 1 << 22
+BATCH = 1 << 18  # rows that Polars is given at a time
+BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
+MOST = 1 << 22  # rows whose amounts may be added as floats
 
 
 def conditions(rows: Rows) -> list[Expr] | None:
@@ -91,37 +92,49 @@ class Plan:
     def __init__(self, tables: list[Table]) -> None:
         self.tables = tables
         self.shapes = [tuple(len(key.domain.labels or ()) for key in keys) for _, keys, _ in tables]
-        self.conditions = [conditions(rows) or [] for rows, _, _ in tables]
+        self.conditions = [tuple(conditions(rows) or ()) for rows, _, _ in tables]
         wanted: dict[Expr, None] = {}
         for (_, keys, value), needs in zip(tables, self.conditions, strict=True):
             wanted.update(dict.fromkeys((*needs, *keys, *(() if value is None else (value,)))))
-        self.wanted = list(wanted)
+        self.computation = Computation(list(wanted))
         self.columns = sorted({c for each in wanted for c in _columns(each)})
 
     def add_up(self, rows: pl.DataFrame) -> list[Array]:
-        batch = Batch(rows, self.wanted)
-        return [
-            batch.table(tuple(needs), keys, value, shape)
-            for (_, keys, value), shape, needs in zip(self.tables, self.shapes, self.conditions, strict=True)
-        ]
+        columns = self.computation.columns(rows)
+        totals: list[Any] = [0] * len(self.tables)
+        if any(not keys and value is None for _, keys, value in self.tables):
+            whole = Batch(rows.height, columns)
+            totals = [whole.count(needs) if self._is_count(i) else 0 for i, needs in enumerate(self.conditions)]
+        others = [i for i in range(len(self.tables)) if not self._is_count(i)]
+        for start in range(0, rows.height if others else 0, BLOCK):
+            height = min(BLOCK, rows.height - start)
+            block = Batch(height, {each: column.slice(start, height) for each, column in columns.items()})
+            for i in others:
+                _, keys, value = self.tables[i]
+                totals[i] = totals[i] + block.table(self.conditions[i], keys, value, self.shapes[i])
+        return totals
+
+    def _is_count(self, i: int) -> bool:
+        _, keys, value = self.tables[i]
+        return not keys and value is None
 
 
 class Batch:
     """Some rows of a data set, and what was made of them for the tables so far."""
 
-    def __init__(self, rows: pl.DataFrame, wanted: list[Expr]) -> None:
-        self.height = rows.height
-        self.columns = dict(zip(wanted, computed(rows, wanted), strict=True))
+    def __init__(self, height: int, columns: dict[Expr, pl.Series]) -> None:
+        self.height, self.columns = height, columns
         self.masks: dict[tuple[Expr, ...], Array | None] = {}
         self.places: dict[tuple[Expr, ...], Array | None] = {}
         self.amounts: dict[Expr, Array] = {}
 
+    def count(self, needs: tuple[Expr, ...]) -> Array:
+        kept = _all(needs, self.columns)
+        return np.asarray(self.height if kept is None else kept.sum(), dtype=np.int64)
+
     def table(
         self, needs: tuple[Expr, ...], keys: tuple[Expr, ...], value: Expr | None, shape: tuple[int, ...]
     ) -> Array:
-        if value is None and not keys:
-            kept = _all(needs, self.columns)
-            return np.asarray(self.height if kept is None else kept.sum(), dtype=np.int64)
         if needs not in self.masks:
             kept = _all(needs, self.columns)
             self.masks[needs] = None if kept is None else kept.to_numpy()
@@ -209,10 +222,11 @@ def amounts_of(column: pl.Series, domain: Domain) -> Array:
         return amounts
     grid = sum_grid(domain)
     low, high = grid_bounds(domain)
-    if grid != 1 or isinstance(domain, FloatDomain):
-        amounts = np.rint(amounts * float(1 / grid))  # a power of two: exact
-    elif domain.lower == low and domain.upper == high:
+    if grid == 1 and isinstance(domain, IntDomain):
         return amounts
-    # Rounding may pass a bound that is not on the grid; and a missing value is 0, which may lie outside of the bounds.
-    clipped = np.clip(amounts, low, high)
-    return np.where(column.is_null().to_numpy(), 0, clipped) if column.null_count() else clipped
+    amounts = amounts * float(1 / grid)  # a power of two: exact
+    np.rint(amounts, out=amounts)
+    np.clip(amounts, low, high, out=amounts)  # rounding may pass a bound that is not on the grid
+    if column.null_count() and not low <= 0 <= high:
+        amounts[column.is_null().to_numpy()] = 0
+    return amounts

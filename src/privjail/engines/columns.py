@@ -75,21 +75,28 @@ def spread(column: pl.Series, length: int) -> pl.Series:
     return column.new_from_index(0, length) if len(column) == 1 != length else column
 
 
-def computed(frame: pl.DataFrame, expressions: Sequence[Expr]) -> list[pl.Series]:
-    """Columns of expressions over a data set, in the rows of a frame that holds some of its rows."""
-    orders = [inputs_first(each) for each in expressions]
-    whole = {i: spelled(order).alias(str(i)) for i, order in enumerate(orders) if at_once(order)}
-    found = frame.select(whole.values()) if whole else frame
-    columns = []
-    for i, order in enumerate(orders):
-        if i in whole:
-            column = spread(found[str(i)], frame.height)
-        else:
-            column = stepwise(
-                order, frame.height, lambda node: spread(frame.select(spelled([node]).alias("x"))["x"], frame.height)
-            )
-        columns.append(checked(column, expressions[i]))
-    return columns
+class Computation:
+    """Several expressions over a data set, to be computed for many frames that hold some of its rows each."""
+
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        self.expressions = expressions
+        self.orders = [inputs_first(each) for each in expressions]
+        self.whole = {i: spelled(order).alias(str(i)) for i, order in enumerate(self.orders) if at_once(order)}
+
+    def columns(self, frame: pl.DataFrame) -> dict[Expr, pl.Series]:
+        found = frame.select(self.whole.values()) if self.whole else frame
+        columns = {}
+        for i, order in enumerate(self.orders):
+            if i in self.whole:
+                column = spread(found[str(i)], frame.height)
+            else:
+                column = stepwise(order, frame.height, lambda leaf: _leaf(frame, leaf))
+            columns[self.expressions[i]] = checked(column, self.expressions[i])
+        return columns
+
+
+def _leaf(frame: pl.DataFrame, leaf: Expr) -> pl.Series:
+    return spread(frame.select(spelled([leaf]).alias("x"))["x"], frame.height)
 
 
 def checked(column: pl.Series, expression: Expr) -> pl.Series:

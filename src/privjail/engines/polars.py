@@ -279,7 +279,9 @@ class PolarsEngine:
         frame = self._frames[source]
         if isinstance(frame, OnDisk):
             return True
-        return frame.height >= LONG and self._passes[rows] < OFTEN and (rows, "index") not in self._cache
+        if frame.height < LONG:
+            return False
+        return rows is source or self._passes[rows] < OFTEN and (rows, "index") not in self._cache
 
     def _fill(self, tables: Iterable[Table]) -> None:
         """Fill the tables of long data sets, in one pass over each data set."""

@@ -62,8 +62,11 @@ class Arithmetic(Expr):
 
         a, b = (each.cast(pl.Float64()) for each in inputs)
         if self.op == "//":
-            return finite((a / b).floor())
-        return finite({"+": a.__add__, "-": a.__sub__, "*": a.__mul__, "/": a.__truediv__}[self.op](b))
+            result = (a / b).floor()
+        else:
+            result = {"+": a.__add__, "-": a.__sub__, "*": a.__mul__, "/": a.__truediv__}[self.op](b)
+        bounded = isinstance(self.domain, FloatDomain) and self.domain.bounded  # then nothing is infinite
+        return result if bounded else finite(result)
 
     def _whole(self, a: Any, b: Any) -> Any:
         import polars as pl

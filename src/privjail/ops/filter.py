@@ -41,7 +41,7 @@ class Filter(Rows):
     @staticmethod
     def kept(condition: Any) -> Any:
         """Where a condition's column is true; null counts as false."""
-        return condition.fill_null(False)
+        return condition.fill_null(False) if condition.null_count() else condition
 
     def text(self) -> str:
         return f"filter({self.condition})"
