@@ -173,7 +173,7 @@ MUTATIONS = [
     Mutation(
         "the other edge is included",
         {
-            "ops.cut:Cut.polars": lambda right: (
+            "ops.cut:Cut._codes": lambda right: (
                 lambda s, c: right(
                     type("Turned", (), {"edges": s.edges, "right": not s.right, "lowest": s.lowest})(), c
                 )
