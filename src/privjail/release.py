@@ -84,6 +84,7 @@ class Jail:
             self.ledger.open(source.cells[0], first.name, notion)
             with self._running:
                 self.engine.add(source, frame)
+            self.noise.prepare()
         return source
 
     def release(self, asks: Sequence[Ask]) -> list[Any]:

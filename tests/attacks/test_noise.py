@@ -199,6 +199,7 @@ def test_nothing_that_leaves_tells_how_long_drawing_took_v6() -> None:
     }
     assert returns == {
         "laplace": "list[int]", "gaussian": "list[int]", "noisy_max": "int", "below": "int", "bernoulli_exp": "bool",
+        "prepare": "None",
     }  # fmt: skip
 
 

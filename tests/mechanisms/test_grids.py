@@ -12,7 +12,7 @@ from privjail.mechanisms import laplace, mechanism as module
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import FINEST, on_grid, public
+from privjail.mechanisms.mechanism import FINEST, on_grid, public, public_steps
 from privjail.mechanisms.noise import LARGEST_SCALE, Noise
 from privjail.mechanisms.noisy_max import NoisyMax
 
@@ -101,3 +101,6 @@ def test_the_widest_noise_fits() -> None:
 def test_answers_are_the_nearest_floats() -> None:
     assert public(Fraction(1, 3)) == 1 / 3
     assert public(Fraction(10) ** 400) == float("inf") and public(-(Fraction(10) ** 400)) == float("-inf")
+    for grid in (Fraction(1), Fraction(3, 7), Fraction(1, 2**40), Fraction(10) ** 300):
+        steps = [0, 1, -3, 2**53 + 1, -(10**20)]
+        assert public_steps(steps, grid) == [public(x * grid) for x in steps]

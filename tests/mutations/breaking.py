@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import operator
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ class Mutation:
 @contextmanager
 def broken(wrong: dict[str, Any]) -> Iterator[None]:
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(node, "_alive", weakref.WeakValueDictionary()))
+        stack.enter_context(mock.patch.object(node, "_alive", {}))
         for place, make in wrong.items():
             where, _, name = place.partition(":")
             target: Any = importlib.import_module(f"privjail.{where}")

@@ -60,7 +60,8 @@ class PolarsEngine:
     def evaluate_all(self, values: Iterable[Value]) -> list[Any]:
         """Several values: what they need of a long data set is computed in one pass over it."""
         wanted = list(values)
-        self._fill(_tallies(wanted))
+        if any(isinstance(frame, OnDisk) or frame.height >= LONG for frame in self._frames.values()):
+            self._fill(_tallies(wanted))
         return [self.evaluate(value) for value in wanted]
 
     def evaluate(self, value: Value) -> Any:
@@ -274,14 +275,11 @@ class PolarsEngine:
     def _is_long(self, rows: Rows) -> bool:
         """Whether the tables of these rows are counted in batches."""
         source = _source(rows)
-        if rows.base is not source or conditions(rows) is None:
-            return False
         frame = self._frames[source]
-        if isinstance(frame, OnDisk):
-            return True
-        if frame.height < LONG:
+        on_disk = isinstance(frame, OnDisk)
+        if not on_disk and frame.height < LONG or rows.base is not source or conditions(rows) is None:
             return False
-        return rows is source or self._passes[rows] < OFTEN and (rows, "index") not in self._cache
+        return on_disk or rows is source or self._passes[rows] < OFTEN and (rows, "index") not in self._cache
 
     def _fill(self, tables: Iterable[Table]) -> None:
         """Fill the tables of long data sets, in one pass over each data set."""
@@ -340,14 +338,27 @@ def _levels(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
     place: tuple[int, ...] = ()
     found = [(table, place)]
     size = prod(_shape(keys))
-    while True:
-        match rows:
-            case Filter(above, Compare("==", by, Lit() as key)) if by.domain.labels is not None and len(keys) < 8:
-                size *= len(by.domain.labels)
+    while isinstance(rows, Filter) and len(keys) < 8:
+        group = picked(rows)
+        if group is None:
+            break
+        by, code, groups = group
+        size *= groups
+        if size > TABLE_LIMIT:
+            break
+        rows, keys, place = rows.rows, (by, *keys), (code, *place)
+        found.append(((rows, keys, value), place))
+    return found
+
+
+def picked(rows: Filter) -> tuple[Expr, int, int] | None:
+    """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
+    if "_picked" not in rows.__dict__:
+        found = None
+        match rows.condition:
+            case Compare("==", by, Lit() as key) if by.domain.labels is not None:
                 code = code_of(by, key.value)
-                if size > TABLE_LIMIT or code is None:
-                    return found
-                rows, keys, place = above, (by, *keys), (code, *place)
-                found.append(((rows, keys, value), place))
-            case _:
-                return found
+                found = None if code is None else (by, code, len(by.domain.labels))
+        rows.fact(_picked=found)
+    known: tuple[Expr, int, int] | None = rows.__dict__["_picked"]
+    return known

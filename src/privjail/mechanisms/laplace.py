@@ -10,7 +10,16 @@ from typing import Any
 
 from privjail.budget.amounts import amount, float_up
 from privjail.budget.notions import Loss, Notion
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, listed, need_number_or_vector, on_grid, public, reach
+from privjail.mechanisms.mechanism import (
+    Mechanism,
+    OnGrid,
+    listed,
+    need_number_or_vector,
+    on_grid,
+    public,
+    public_steps,
+    reach,
+)
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import Number
 from privjail.plan.value import Value
@@ -57,7 +66,7 @@ class Laplace(Mechanism):
         grid, scale = self.plan(value)
         elements = [grid.place(x) for x in listed(exact)]
         noised = [x + e for x, e in zip(elements, noise.laplace(scale, len(elements)), strict=True)]
-        answers = [public(x * grid.grid) for x in noised]
+        answers = public_steps(noised, grid.grid)
         return answers if value.index else answers[0]
 
     def pmf(self, output: int, value: int, scale: float) -> float:

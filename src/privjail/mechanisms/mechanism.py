@@ -87,6 +87,15 @@ def listed(exact: Any) -> list[int]:
 def public(x: Fraction) -> float:
     """The float nearest to an answer that already carries its noise; infinite beyond the largest float."""
     try:
-        return float(x)
+        return x.numerator / x.denominator
     except OverflowError:
         return inf if x > 0 else -inf
+
+
+def public_steps(steps: list[int], grid: Fraction) -> list[float]:
+    """The same for many whole numbers of steps of a grid, without a fraction for each."""
+    top, bottom = grid.numerator, grid.denominator
+    try:
+        return [x * top / bottom for x in steps]
+    except OverflowError:
+        return [public(x * grid) for x in steps]

@@ -26,6 +26,10 @@ class Noise:
     def __init__(self) -> None:
         self._stock = Stock()
 
+    def prepare(self) -> None:
+        """Load the samplers, so that the first release need not wait for them."""
+        _opendp()
+
     def laplace(self, scale: float, n: int) -> list[int]:
         """n independent X with Pr[X = x] proportional to exp(-|x| / scale)."""
         if scale == 0:

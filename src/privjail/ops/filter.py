@@ -91,7 +91,7 @@ def _decided(condition: Expr) -> Decided | None:
 
     For every other label it is false.
     """
-    match condition:
+    match condition:  # the most frequent first
         case Compare("==", a, right) if isinstance(right, Lit) and a.domain.labels is not None:
             return a, _kept(a, [right.value]), None
         case IsIn(a, values) if a.domain.labels is not None:

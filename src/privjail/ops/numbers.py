@@ -269,9 +269,9 @@ def _listed(values: tuple[Value, ...]) -> str:
 
 def _on(amount: Any, grid: Fraction, finer: Fraction) -> Any:
     """Whole numbers in units of one grid, in units of a finer one."""
-    step = int(grid / finer)
-    if step == 1:
+    if grid is finer:
         return amount
+    step = int(grid / finer)
     return [x * step for x in amount] if isinstance(amount, list) else amount * step
 
 

@@ -9,13 +9,21 @@ import threading
 import weakref
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-_alive: weakref.WeakValueDictionary[tuple[Any, ...], Node] = weakref.WeakValueDictionary()
+_alive: dict[tuple[Any, ...], weakref.ref[Node]] = {}  # what weakref.WeakValueDictionary would hold, with less work
 _building = threading.RLock()
 LONGEST = 240  # characters of a node's text
+
+
+def _forget(key: tuple[Any, ...], gone: weakref.ref[Node]) -> None:
+    """Called when a node was dropped; another one for the same fields may stand in its place by now."""
+    with _building:
+        if _alive.get(key) is gone:
+            del _alive[key]
 
 
 class Interned(type):
@@ -23,13 +31,16 @@ class Interned(type):
 
     def __call__(cls, *args: Any) -> Any:
         key = (cls, *args)
-        node = _alive.get(key)
+        known = _alive.get(key)
+        node = None if known is None else known()
         if node is None:
             made = cls._build(args)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
-                node = _alive.get(key)
+                known = _alive.get(key)
+                node = None if known is None else known()
                 if node is None:
-                    node = _alive[key] = made
+                    node = made
+                    _alive[key] = weakref.ref(made, partial(_forget, key))
         return node
 
     def _build(cls, args: tuple[Any, ...]) -> Any:
@@ -106,17 +117,21 @@ class Node(metaclass=Interned):
 registry: dict[str, type[Node]] = {}
 
 
-def children(node: Node) -> list[Node]:
+def children(node: Node) -> tuple[Node, ...]:
     """The nodes among a node's fields."""
-    found: list[Node] = []
-    waiting: list[Any] = list(node.fields())
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, tuple):
-            waiting.extend(value)
-        elif isinstance(value, Node):
-            found.append(value)
-    return found
+    known: tuple[Node, ...] | None = node.__dict__.get("_children")
+    if known is None:
+        found: list[Node] = []
+        waiting: list[Any] = list(node.fields())
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, tuple):
+                waiting.extend(value)
+            elif isinstance(value, Node):
+                found.append(value)
+        known = tuple(found)
+        node.fact(_children=known)
+    return known
 
 
 def inputs_first(node: Node, missing: str) -> list[Node]:
