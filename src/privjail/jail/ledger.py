@@ -100,16 +100,17 @@ class DurableLedger:
         with self._lock:
             self._again(once)
 
-    def known(self, user: str, request: str) -> str | None:
-        """The digest of a request that was charged before, if there was one."""
+    def earlier(self, user: str, request: str, digest: str) -> bytes | None:
+        """What was answered when the same was asked before, if it was."""
         with self._lock:
             self.refresh()
-            return self.state.requests.get((user, request))
+            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
         """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
         with self._lock:
             self.refresh()
+            self._not_lost(user, request)
             digest = self.state.answers.get((user, request))
             if digest is None:
                 return None
@@ -120,25 +121,34 @@ class DurableLedger:
 
     def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
         """Keep an answer before it is sent; the first one kept is the one that is sent."""
+        entry = {"type": "answer", "user": user, "request": request, "sha256": hashlib.sha256(body).hexdigest()}
 
-        def once() -> None:
+        def once() -> bool:
             event = None
-            with self._store.writing() as writing:
+            with self._store.writing(synced=False) as writing:
                 self._refresh()
+                self._not_lost(user, request)
                 if (user, request) not in self.state.answers:
-                    digest = hashlib.sha256(body).hexdigest()
-                    event = writing.append(
-                        {"type": "answer", "user": user, "request": request, "sha256": digest}, (user, request, body)
-                    )
+                    event = writing.append(entry, (user, request, body))
             if event is not None:
                 self._apply(event)
+            return event is not None
 
         with self._lock:
-            self._again(once)
+            if self._again(once):
+                return body
             kept = self.answer(user, request)
         if kept is None:
             raise LedgerError("the answer of this request could not be kept")
         return kept
+
+    def _not_lost(self, user: str, request: str) -> None:
+        if (user, request) in self.state.lost:
+            raise LedgerError(
+                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+                "been sent, so there is no other, and it stays charged",
+                do="ask again, as a new request",
+            )
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""

@@ -58,6 +58,7 @@ class State:
     trees: dict[Scope, CostTree] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
     answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): hash of what was answered
+    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
     releases: int = 0
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
@@ -116,6 +117,10 @@ class State:
 
     def _on_answer(self, body: dict[str, Any]) -> None:
         self.answers[body["user"], body["request"]] = body["sha256"]
+
+    def _on_lost(self, body: dict[str, Any]) -> None:
+        """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
+        self.lost.update((user, request) for user, request in body["requests"])
 
     # -- asking
 
