@@ -208,6 +208,7 @@ class SQLiteStore(Store):
                 self._db.execute("COMMIT")
             except BaseException:
                 writing.take_back()
+                self._version = None  # what is there now is read, not assumed
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
