@@ -8,6 +8,7 @@ it has done by then is what is compared, per node.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -85,10 +86,8 @@ def main() -> None:
         pj.connect("127.0.0.1", port)
         df, schema = load(train, schema_file)
         started = time.perf_counter()
-        try:
+        with contextlib.suppress(Enough):
             build(df, sorted(set(schema) - {TARGET}), int(depth), float(eps) / (2 * (int(depth) + 1)))
-        except Enough:
-            pass
         server.kill()
         print(json.dumps({"nodes": done, "seconds": last - started}), flush=True)
         os._exit(0)  # its finalisers would each call the server, which ends now
