@@ -2,8 +2,8 @@
 
     python bench/wire.py [--quick]
 
-Everything is measured in one run, in turns; medians of at least five. The disk's own time for a sync is shown too, since
-each release waits for one.
+Everything is measured in one run, in turns; medians of at least five. The disk's own time for a sync is shown
+too, since each release waits for one.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def served(files: tuple[str, str, str]) -> Iterator[Path]:
         (where / "ann.privjail").write_text(json.dumps(folder.add_user("ann", "analyst", 1)), encoding="utf-8")
         folder.grant("ann", "adult", [LARGE], False, None)
         folder.ledger.close()
-        command = [sys.executable, "-m", "privjail.curator", "serve", "--jail", str(where / "jail"), "--port", str(port)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENV)
+        command = ["-m", "privjail.curator", "serve", "--jail", str(where / "jail"), "--port", str(port)]
+        process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True, env=ENV)
         try:
             assert process.stdout is not None and process.stdout.readline().startswith("serving on")
             yield where / "ann.privjail"
@@ -160,9 +160,9 @@ def trees(file: Path, files: tuple[str, str, str], runs: int, rival: float | Non
     loops: list[float] = []
     with connected(file):
         df = diffpid3.discretise(pd.read_csv("adult").dropna(), schema)
+        attributes = set(schema) - {diffpid3.TARGET}
         for _ in range(runs + 1):
             grown: list[Any] = []
-            attributes = set(schema) - {diffpid3.TARGET}
             took = milliseconds(
                 lambda grown=grown: grown.append(diffpid3.DiffPID3(df, attributes, diffpid3.TARGET, DEPTH, EPS))  # type: ignore[misc]
             )
@@ -171,7 +171,8 @@ def trees(file: Path, files: tuple[str, str, str], runs: int, rival: float | Non
             loops.append(took / module.count_nodes(grown[1]))
     own, loop = statistics.median(ours[1:]), statistics.median(loops[1:])
     work, shown = "DiffPID3, isolated over TLS, durable ledger", f"{own:.2f} ms per node"
-    found: list[Row] = [(work, f"the same loops in plain pandas ({loop:.2f} ms)", "≤ 1.0", f"{own / loop:.2f} ({shown})")]
+    by_hand = f"the same loops in plain pandas ({loop:.2f} ms)"
+    found: list[Row] = [(work, by_hand, "≤ 1.0", f"{own / loop:.2f} ({shown})")]
     if rival is None:
         found.append((work, f"{RIVAL}, isolated", "≤ 1/100", "its environment could not be made, or it failed"))
     else:
@@ -183,7 +184,8 @@ def rival_ms(files: tuple[str, str, str], seconds: float) -> float | None:
     """Milliseconds per node of the rival's tree; None if it cannot be had here. One tree takes minutes."""
     folder = Path(tempfile.gettempdir()) / "privjail-bench-rival"
     python = folder / "bin" / "python"
-    script = [str(python), str(ROOT / "bench" / "wire_rival.py"), files[0], files[2], str(EPS), str(DEPTH), str(seconds)]
+    given = [files[0], files[2], str(EPS), str(DEPTH), str(seconds)]
+    script = [str(python), str(ROOT / "bench" / "wire_rival.py"), *given]
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     try:
         if not python.exists():

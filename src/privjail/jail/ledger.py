@@ -16,7 +16,7 @@ from privjail.errors import PlanError
 from privjail.jail.events import Event, LedgerError, texts
 from privjail.jail.state import State
 from privjail.jail.store import FIRST, Row, Store, StoreLost
-from privjail.plan.cells import Cell
+from privjail.plan.cells import Address, Cell
 
 T = TypeVar("T")
 PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
@@ -74,31 +74,39 @@ class DurableLedger:
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
 
         def once() -> None:
-            event = None
-            with self._store.writing() as writing:
-                self._refresh()
-                known = self.state.requests.get((user, request))
-                if known is not None and known != digest:
-                    raise PlanError("this request id was used before, for another request")
-                if known is None:
-                    self.state.check(user, listed, caps)
-                    event = writing.append(
-                        {
-                            "type": "charge",
-                            "at": _now(),
-                            "user": user,
-                            "groups": self.state.groups_of(user),
-                            "request": request,
-                            "digest": digest,
-                            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
-                            **body,
-                        }
-                    )
-            if event is not None:
-                self._apply(event)
+            take_back = None
+            try:
+                with self._store.writing() as writing:
+                    self._refresh()
+                    known = self.state.requests.get((user, request))
+                    if known is not None and known != digest:
+                        raise PlanError("this request id was used before, for another request")
+                    if known is None:
+                        # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
+                        take_back = self.state.spend(user, listed, caps)
+                        writing.append(self._charge(user, request, digest, body, listed))
+            except BaseException:
+                if take_back is not None:
+                    take_back()
+                raise
+            if take_back is not None:
+                self.state.charged(user, request, digest)
 
         with self._lock:
             self._again(once)
+
+    def _charge(self, user: str, request: str, digest: str, body: dict[str, Any],
+                listed: list[tuple[str, Address, Cost]]) -> dict[str, Any]:  # fmt: skip
+        return {
+            "type": "charge",
+            "at": _now(),
+            "user": user,
+            "groups": self.state.groups_of(user),
+            "request": request,
+            "digest": digest,
+            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
+            **body,
+        }
 
     def earlier(self, user: str, request: str, digest: str) -> bytes | None:
         """What was answered when the same was asked before, if it was."""

@@ -107,9 +107,14 @@ class State:
         if limit is not None:
             self.former[scope] = limit
 
+    def charged(self, user: str, request: str, digest: str) -> None:
+        """Note a request whose cost is counted."""
+        with self._lock:
+            self.requests[user, request] = digest
+            self.releases += 1
+
     def _on_charge(self, body: dict[str, Any]) -> None:
-        self.requests[body["user"], body["request"]] = body["digest"]
-        self.releases += 1
+        self.charged(body["user"], body["request"], body["digest"])
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
@@ -149,26 +154,34 @@ class State:
         own = ("user", user, dataset) in self.limits
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
-    def check(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> None:
-        """Refuse a release that some limit does not allow. Changes nothing."""
+    def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
+        """Charge a release, or refuse what some limit does not allow and change nothing; returns how to take it back."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
-        with self._lock:
-            try:
-                for dataset, address, cost in charges:
-                    if not self.allowed(user, dataset):
-                        raise PlanError(f"there is no data set {dataset!r} for you")
-                    for scope in self.scopes(user, dataset, self.groups_of(user)):
-                        undo.append(self._tree(scope).add(address, cost))
-                        touched[scope] = None
-                for scope in touched:
-                    self._within(scope, caps)
-            finally:
+        groups = self.groups_of(user)
+
+        def take_back() -> None:
+            with self._lock:
                 for step in reversed(undo):
                     step()
                 for scope in touched:
                     if not self.trees[scope].cost:
                         del self.trees[scope]
+
+        with self._lock:
+            try:
+                for dataset, address, cost in charges:
+                    if not self.allowed(user, dataset):
+                        raise PlanError(f"there is no data set {dataset!r} for you")
+                    for scope in self.scopes(user, dataset, groups):
+                        undo.append(self._tree(scope).add(address, cost))
+                        touched[scope] = None
+                for scope in touched:
+                    self._within(scope, caps)
+            except BaseException:
+                take_back()
+                raise
+        return take_back
 
     def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
         kind, who, dataset = scope
