@@ -187,7 +187,7 @@ def test_a_note_is_one_block_or_is_synced(tmp_path: Path, monkeypatch: pytest.Mo
     sizes, counted = [], []
     sync = anchor.os.fdatasync
     monkeypatch.setattr(anchor.os, "fdatasync", lambda fd: (counted.append(fd), sync(fd))[1])
-    for answer in (b"short", b"x" * 5000, b"short", b"short", b"short"):
+    for answer in (b"short", b"x" * 9000, b"short", b"short", b"short"):
         request = spend(folder, "ann", (cells()[0], "1/10"))
         folder.ledger.keep_answer("ann", request, answer)
         newest = folder.path / f"anchor.{len(folder.events()) % 2}"

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from privjail.jail.events import Event, LedgerError, linked, rolled_back, spelle
 
 PUT_BACK = "put anchor.0 and anchor.1 back, or see: privjail verify --help"
 ANOTHER = "the ledger's anchor belongs to another ledger, or to another copy of it"
-PAGE = 2048  # bytes of a note: written as one block, so that no crash leaves a part of it
+PAGE = 4096  # bytes of a note: written as one block, so that no crash leaves a part of it
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -105,7 +106,11 @@ class Anchor:
 
     def restarted(self) -> bool:
         """Whether the machine was restarted since a note was written that was not synced."""
-        return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in self.both())
+        return _of_another_run(self.both())
+
+
+def _of_another_run(notes: Iterable[Note | Damaged | None]) -> bool:
+    return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in notes)
 
 
 def owed(anchor: Anchor, events: list[Event]) -> Note | None:
@@ -119,7 +124,7 @@ def owed(anchor: Anchor, events: list[Event]) -> Note | None:
     own, other = anchor.read(count % 2), anchor.read((count + 1) % 2)
     if (own is None and count) or (other is None and count > 1):
         raise LedgerError("an anchor of the ledger is gone", do=PUT_BACK)
-    if anchor.restarted():
+    if _of_another_run((own, other)):
         return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], events)
     for note in (own, other):
         if isinstance(note, Note) and note.event.seq > count + 1:

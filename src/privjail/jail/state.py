@@ -155,7 +155,7 @@ class State:
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
     def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
-        """Charge a release, or refuse what some limit does not allow and change nothing; returns how to take it back."""
+        """Charge a release and return how to take it back; or refuse what a limit does not allow, and change nothing."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
         groups = self.groups_of(user)
