@@ -15,6 +15,7 @@ from privjail.jail.events import LedgerError, amounts
 from privjail.ops.source import Unit
 from privjail.plan.cells import Address
 
+Listed = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
 NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
@@ -155,7 +156,7 @@ class State:
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
     def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
-        """Charge a release and return how to take it back; or refuse what a limit does not allow, and change nothing."""
+        """Charge a release and return how to take it back; or refuse it, if a limit does not allow it, unchanged."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
         groups = self.groups_of(user)
