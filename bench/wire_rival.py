@@ -44,7 +44,7 @@ def noisy_count(df: Any, eps: float) -> float:
 def quality(df: Any, attr: str) -> Any:
     total = 0
     for _, child in df.groupby(attr):
-        total += pj.max(child[TARGET].value_counts(sort=False))
+        total += child[TARGET].value_counts(sort=False).max()
     return total
 
 
