@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import secrets
 import threading
 import time
@@ -34,7 +35,9 @@ class Connection:
     def __init__(self, channel: Any, token: str) -> None:
         from privjail.jail import privjail_pb2 as pb
 
-        self._pb, self._channel, self._token = pb, channel, token
+        self._pb, self._channel = pb, channel
+        self._metadata = (("authorization", f"Bearer {token}"),)
+        self._stream: Stream | None = None
         self._lock = threading.RLock()
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
@@ -46,22 +49,45 @@ class Connection:
     def _call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
         import grpc
 
+        attempt = self._exchange if method == "Release" else self._unary(method, reply)
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return attempt(request)
+            except grpc.RpcError as e:
+                # Sending the same request again is safe: its id makes the jail answer and charge it once.
+                gone = e.code().name not in ("UNAVAILABLE", "CANCELLED") or _stranger(e)
+                error = _error(e) if gone or time.monotonic() > deadline else None
+            if error is not None:
+                raise error  # outside of the handler: gRPC's own error says nothing to an analyst
+            time.sleep(0.1)
+
+    def _unary(self, method: str, reply: Any) -> Callable[[Any], Any]:
         call = self._channel.unary_unary(
             f"/privjail.v1.Jail/{method}",
             request_serializer=lambda m: m.SerializeToString(),
             response_deserializer=reply.FromString,
         )
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                return call(request, metadata=(("authorization", f"Bearer {self._token}"),), timeout=600)
-            except grpc.RpcError as e:
-                # Sending the same request again is safe: its id makes the jail answer and charge it once.
-                gone = e.code() is not grpc.StatusCode.UNAVAILABLE or _stranger(e)
-                error = _error(e) if gone or time.monotonic() > deadline else None
-            if error is not None:
-                raise error  # outside of the handler: gRPC's own error says nothing to an analyst
-            time.sleep(0.1)
+        return lambda request: call(request, metadata=self._metadata, timeout=600)
+
+    def _exchange(self, request: Any) -> Any:
+        """Release over the stream, which takes half the time of a call; by a call if the jail has no stream left."""
+        import grpc
+
+        if self._stream is None:
+            self._stream = Stream(self._channel, self._metadata, self._pb)
+        try:
+            released = self._stream.ask(request)
+        except BaseException as e:
+            # Whatever it was, an answer may still be on its way: it must not be taken for the next one.
+            self._stream.end()
+            self._stream = None
+            if isinstance(e, grpc.RpcError) and e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                return self._unary("Release", self._pb.ReleaseReply)(request)
+            raise
+        if released.WhichOneof("outcome") == "refusal":
+            raise _refused(released.refusal.status, released.refusal.details)
+        return released.reply
 
     def _reset(self) -> None:
         self._numbers: dict[int, tuple[Any, int]] = {}
@@ -79,6 +105,8 @@ class Connection:
         except DPError:
             pass  # a jail that is gone, or has forgotten the session, keeps nothing for it
         finally:
+            if self._stream is not None:
+                self._stream.end()
             self._channel.close()
 
     def _in_session(self, work: Callable[[], T]) -> T:
@@ -206,6 +234,44 @@ class Connection:
             self._caps.remove(caps)
 
 
+class Stream:
+    """One call that stays open: a request goes in, its answer comes out."""
+
+    def __init__(self, channel: Any, metadata: Any, pb: Any) -> None:
+        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        call = channel.stream_stream(
+            "/privjail.v1.Jail/Releases",
+            request_serializer=lambda m: m.SerializeToString(),
+            response_deserializer=pb.Released.FromString,
+        )
+        self._answers = call(iter(self._requests.get, None), metadata=metadata)
+
+    def ask(self, request: Any) -> Any:
+        self._requests.put(request)
+        try:
+            return next(self._answers)
+        except StopIteration:
+            raise _refused("UNAVAILABLE", "the jail has ended the stream") from None
+
+    def end(self) -> None:
+        self._requests.put(None)
+        self._answers.cancel()
+
+
+def _refused(status: str, details: str) -> Exception:
+    """What a call of its own would have raised."""
+    import grpc
+
+    class Refused(grpc.RpcError):  # type: ignore[misc]
+        def code(self) -> Any:
+            return grpc.StatusCode[status]
+
+        def details(self) -> str:
+            return details
+
+    return Refused()
+
+
 class SessionLost(DPError):
     """The jail no longer knows this session."""
 
@@ -271,6 +337,7 @@ def connect(
         ("grpc.max_send_message_length", 256 * 2**20),
         ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is back before PATIENCE is over
         ("grpc.max_reconnect_backoff_ms", 1000),
+        ("grpc.keepalive_time_ms", 60_000),  # a jail that is gone without a word is noticed
     ]
     if insecure_loopback:
         if not target.startswith(("127.0.0.1:", "localhost:", "[::1]:")):

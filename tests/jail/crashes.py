@@ -40,15 +40,15 @@ def arm(point: str, drawn: str) -> None:
     def of_kind(note: Any) -> bool:
         return bool(note.event.body["type"] == kind)
 
-    def noting(self: Any, slot: int, note: Any) -> None:
+    def noting(self: Any, slot: int, note: Any, **how: Any) -> None:
         if of_kind(note) and where == "before the note":
             crash()
         if of_kind(note) and where == "within the note":
-            write(self, slot, note)
+            write(self, slot, note, **how)
             path = self._files[slot]
             os.truncate(path, path.stat().st_size // 2)
             crash()
-        write(self, slot, note)
+        write(self, slot, note, **how)
         if of_kind(note) and where == "after the note":
             crash()
 

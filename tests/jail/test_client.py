@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from .wire_fixtures import Fixed, Held, Recording, address, connected, make_jail, people, quick_folder, served
+from .wire_fixtures import Answers, Fixed, Held, Recording, address, connected, make_jail, people, quick_folder, served
 
 import privjail as pj
 from privjail import client, session
@@ -136,15 +136,16 @@ class Breaking:
         self._channel, self._lost = channel, lost
 
     def unary_unary(self, method: str, request_serializer: Any, response_deserializer: Any) -> Any:
-        raw = self._channel.unary_unary(method, request_serializer, response_deserializer)
+        return self._channel.unary_unary(method, request_serializer, response_deserializer)
 
-        def call(message: Any, **kwargs: Any) -> Any:
-            answer = raw(message, **kwargs)
-            if method.endswith("Release") and self._lost and self._lost.pop():
-                raise Lost
-            return answer
+    def stream_stream(self, method: str, request_serializer: Any, response_deserializer: Any) -> Any:
+        raw = self._channel.stream_stream(method, request_serializer, response_deserializer)
+        return lambda messages, **kwargs: Answers(raw(messages, **kwargs), self._look)
 
-        return call
+    def _look(self, answer: Any) -> Any:
+        if self._lost and self._lost.pop():
+            raise Lost
+        return answer
 
     def close(self) -> None:
         self._channel.close()

@@ -142,8 +142,46 @@ class Recording:
 
         return call
 
+    def stream_stream(self, method: str, request_serializer: Any, response_deserializer: Any) -> Any:
+        """Each message of a stream is noted as the call that it stands for."""
+        raw = self._channel.stream_stream(method)
+        single = method.removesuffix("s")
+
+        def call(messages: Iterator[Any], **kwargs: Any) -> Any:
+            sent: list[bytes] = []
+
+            def bodies() -> Iterator[bytes]:
+                for message in messages:
+                    sent.append(request_serializer(message))
+                    yield sent[-1]
+
+            return Answers(raw(bodies(), **kwargs), lambda answer: self._note(single, sent.pop(0), answer))
+
+        return call
+
+    def _note(self, method: str, body: bytes, answer: bytes) -> Any:
+        released = pb.Released.FromString(answer)
+        if released.WhichOneof("outcome") == "refusal":
+            self._record.append((method, body, (released.refusal.status, released.refusal.details, [])))
+        else:
+            self._record.append((method, body, released.reply.SerializeToString()))
+        return released
+
     def close(self) -> None:
         self._channel.close()
+
+
+class Answers:
+    """The answers of a stream, each of them looked at."""
+
+    def __init__(self, raw: Any, look: Any) -> None:
+        self._raw, self._look = raw, look
+
+    def __next__(self) -> Any:
+        return self._look(next(self._raw))
+
+    def cancel(self) -> None:
+        self._raw.cancel()
 
 
 class Fixed(Noise):

@@ -1,4 +1,9 @@
-"""A note beside the ledger of its newest entry: what tells an older copy from the newest one."""
+"""A note beside the ledger of its newest entry: what tells an older copy from the newest one.
+
+A note is written before its entry, but not synced: a process that ends leaves what it wrote, only a machine that
+ends does not. Each note says in which run of the machine it was written, and which entry was on disk by then, so
+that after a restart of the machine a ledger may lack what was not yet on disk, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,26 @@ import base64
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from privjail.jail.events import Event, LedgerError, linked, rolled_back, spelled
 
 PUT_BACK = "put anchor.0 and anchor.1 back, or see: privjail verify --help"
+ANOTHER = "the ledger's anchor belongs to another ledger, or to another copy of it"
+PAGE = 4096  # bytes of a note: written as one block, so that no crash leaves a part of it
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@cache
+def machine_run() -> str:
+    """Which run of the machine this is; empty where the system does not say, and then everything is synced."""
+    try:
+        return BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -20,6 +39,17 @@ class Note:
 
     event: Event
     answer: bytes | None = None
+    safe: int = 0  # the newest entry that was on disk when this was noted
+    run: str = ""  # of the machine; empty for a note that was synced
+
+    def spelled(self) -> bytes:
+        event = self.event
+        parts = {"hash": event.hash, "run": self.run, "safe": self.safe, "seq": event.seq}
+        if self.answer is not None:
+            parts["answer"] = base64.b64encode(self.answer).decode()
+        # The body is spelled already; to spell it a second time would cost as much as all the rest.
+        text = f'{spelled(parts)[:-1]},"body":{event.text or spelled(event.body)}}}'
+        return text.encode().ljust(PAGE - 65)
 
 
 @dataclass(frozen=True)
@@ -33,20 +63,23 @@ class Anchor:
     def __init__(self, folder: Path) -> None:
         self._files = (folder / "anchor.0", folder / "anchor.1")
 
-    def write(self, slot: int, note: Note) -> None:
-        """Write a note and see it on disk before going on."""
-        event = note.event
-        text = {"seq": event.seq, "hash": event.hash, "body": event.body}
-        if note.answer is not None:
-            text["answer"] = base64.b64encode(note.answer).decode()
-        body = spelled(text).encode()
-        new = not self._files[slot].exists()
-        fd = os.open(self._files[slot], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            file.flush()
-            os.fdatasync(file.fileno())
-        if new:
+    def write(self, slot: int, note: Note, sync: bool = True) -> None:
+        """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
+        run = "" if sync else machine_run()
+        body = replace(note, run=run).spelled()
+        content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+        fd = os.open(self._files[slot], os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            before = os.fstat(fd).st_size
+            with os.fdopen(fd, "wb", closefd=False) as file:
+                file.write(content)
+            if before > len(content):
+                os.ftruncate(fd, len(content))
+            if not run or before != len(content) or len(content) > PAGE:
+                os.fdatasync(fd)
+        finally:
+            os.close(fd)
+        if not before:
             _sync_folder(self._files[slot].parent)
 
     def read(self, slot: int) -> Note | Damaged | None:
@@ -63,23 +96,36 @@ class Anchor:
         try:
             note = json.loads(body)
             answer = base64.b64decode(note["answer"]) if "answer" in note else None
-            return Note(Event(note["seq"], note["hash"], note["body"]), answer)
+            event = Event(note["seq"], note["hash"], note["body"])
+            return Note(event, answer, note.get("safe", 0), note.get("run", ""))
         except (KeyError, TypeError, ValueError):
             return Damaged()
 
     def both(self) -> tuple[Note | Damaged | None, Note | Damaged | None]:
         return self.read(0), self.read(1)
 
+    def restarted(self) -> bool:
+        """Whether the machine was restarted since a note was written that was not synced."""
+        return _of_another_run(self.both())
+
+
+def _of_another_run(notes: Iterable[Note | Damaged | None]) -> bool:
+    return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in notes)
+
 
 def owed(anchor: Anchor, events: list[Event]) -> Note | None:
     """For notes that are written *before* their entry: the entry that a crash kept from being written, if any.
 
-    Entry n is noted in file n mod 2, on disk before the entry is. So a ledger that ends at entry n has a whole
+    Entry n is noted in file n mod 2 before the entry is written. So a ledger that ends at entry n has a whole
     note of n in one file; the other holds n - 1, or n + 1 (noted, not written), or was torn by a crash while n + 1
     was being noted. Anything else is an older ledger, another ledger, or damage.
     """
     count = len(events)
     own, other = anchor.read(count % 2), anchor.read((count + 1) % 2)
+    if (own is None and count) or (other is None and count > 1):
+        raise LedgerError("an anchor of the ledger is gone", do=PUT_BACK)
+    if _of_another_run((own, other)):
+        return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], events)
     for note in (own, other):
         if isinstance(note, Note) and note.event.seq > count + 1:
             raise rolled_back(count, note.event.seq)
@@ -89,26 +135,44 @@ def owed(anchor: Anchor, events: list[Event]) -> Note | None:
             raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
     else:
         _whole(own, events[-1])
-        if other is None and count > 1:
-            raise LedgerError("one of the ledger's two anchors is gone", do=PUT_BACK)
     if not isinstance(other, Note):
         return None
     if ahead:
-        if linked(events[-1] if events else None, other.event.body) != other.event:
-            raise rolled_back(count, other.event.seq)
-        return other
+        return _next(other, events)
     if other.event.seq != count - 1 or other.event.hash != events[count - 2].hash:
-        raise LedgerError("the ledger's anchor belongs to another ledger, or to another copy of it", do=PUT_BACK)
+        raise LedgerError(ANOTHER, do=PUT_BACK)
     return None
 
 
+def _owed_after_restart(notes: list[Note], events: list[Event]) -> Note | None:
+    """The same after the machine ended: notes may be older than the ledger, or newer by what was not on disk yet.
+
+    Nothing that was noted as being on disk may be missing, and no note may speak of another ledger.
+    """
+    count = len(events)
+    for note in notes:
+        if note.safe > count:
+            raise rolled_back(count, note.safe)
+        if note.event.seq <= count and events[note.event.seq - 1].hash != note.event.hash:
+            raise LedgerError(ANOTHER, do=PUT_BACK)
+    if not count and not any(note.event.seq == 1 for note in notes):
+        raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
+    ahead = [note for note in notes if note.event.seq == count + 1]
+    return _next(ahead[0], events) if ahead else None
+
+
+def _next(note: Note, events: list[Event]) -> Note:
+    """A note of the entry after the last one, if it continues the chain."""
+    if linked(events[-1] if events else None, note.event.body) != note.event:
+        raise rolled_back(len(events), note.event.seq)
+    return note
+
+
 def _whole(note: Note | Damaged | None, last: Event) -> None:
-    if note is None:
-        raise LedgerError("the ledger's anchor is gone", do=PUT_BACK)
-    if isinstance(note, Damaged):
+    if not isinstance(note, Note):
         raise LedgerError("the ledger's anchor is damaged", do=PUT_BACK)
     if note.event.seq != last.seq or note.event.hash != last.hash:
-        raise LedgerError("the ledger's anchor belongs to another ledger, or to another copy of it", do=PUT_BACK)
+        raise LedgerError(ANOTHER, do=PUT_BACK)
 
 
 def _sync_folder(folder: Path) -> None:

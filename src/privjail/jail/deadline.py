@@ -8,16 +8,58 @@ are not cut short; each of them is bounded by the number of rows.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 class TimeUp(BaseException):
     """Raised inside the work; no ``except Exception`` on the way swallows it."""
+
+
+class Clock:
+    """One thread that looks after all deadlines: a thread for each request would cost more than most requests."""
+
+    def __init__(self) -> None:
+        self._running: dict[Deadline, float] = {}
+        self._next = math.inf  # when the thread looks next; it is woken only for what ends before that
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def add(self, deadline: Deadline, at: float) -> None:
+        with self._changed:
+            self._running[deadline] = at
+            if at < self._next:
+                self._next = at
+                self._changed.notify()
+
+    def remove(self, deadline: Deadline) -> None:
+        with self._changed:
+            self._running.pop(deadline, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                due = [each for each, at in self._running.items() if at <= now]
+                for each in due:
+                    del self._running[each]
+                if not due:
+                    self._next = min(self._running.values(), default=math.inf)
+                    self._changed.wait(None if self._next == math.inf else self._next - now)
+            for each in due:
+                each.fire()
+
+
+@cache
+def clock() -> Clock:
+    """The clock of this process, started when it is first needed."""
+    return Clock()
 
 
 class Deadline:
@@ -32,20 +74,20 @@ class Deadline:
     def run(self, work: Callable[[], T]) -> T:
         """The result of the work, or TimeUp."""
         self._thread = threading.get_ident()
-        clock = threading.Timer(self._seconds, self._fire)
-        clock.daemon = True
-        clock.start()
+        watch = clock()
+        watch.add(self, time.monotonic() + self._seconds)
         try:
             return work()
         finally:
-            clock.cancel()
+            watch.remove(self)
             with self._lock:
                 self._over = True
                 late = self._fired
             if late:  # raised already, or about to be: in no case in the next request of this thread
                 _raise_in(self._thread, None)
 
-    def _fire(self) -> None:
+    def fire(self) -> None:
+        """The time is up: what the clock calls."""
         with self._lock:
             if self._over:
                 return
@@ -55,20 +97,30 @@ class Deadline:
             self._fired = True
             _raise_in(self._thread, TimeUp)
 
-    @contextmanager
-    def shield(self) -> Iterator[None]:
+    def shield(self) -> Shield:
         """A part that must not be cut short, such as a change of the ledger; the time is looked at after it."""
-        with self._lock:
-            if self._fired or self._late:
+        return Shield(self)
+
+
+class Shield:
+    """Keeps a deadline off while it is entered."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        deadline = self._deadline
+        with deadline._lock:
+            if deadline._fired or deadline._late:
                 raise TimeUp
-            self._shielded = True
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._shielded = False
-                late = self._late
-        if late:
+            deadline._shielded = True
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        deadline = self._deadline
+        with deadline._lock:
+            deadline._shielded = False
+            late = deadline._late
+        if late and kind is None:
             raise TimeUp
 
 

@@ -6,6 +6,7 @@ import math
 import typing
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from types import UnionType
 from typing import Any
 
@@ -96,17 +97,22 @@ def fields(message: pb.Node, known: Known) -> tuple[type[Node], list[Any]]:
     cls = KINDS.get(message.kind)
     if cls is None:
         raise Malformed("there is no such operation")
-    types = declared(cls)
-    if len(types) != len(message.fields):
+    readers = _readers(cls)
+    if len(readers) != len(message.fields):
         raise Malformed(f"{message.kind}: the number of fields is wrong")
-    values = [
-        _label(sent) if type_ == LABELS else _field(sent, known)
-        for sent, type_ in zip(message.fields, types, strict=True)
-    ]
-    for value, type_ in zip(values, types, strict=True):
-        if not _fits(value, type_):
+    values = []
+    for sent, (is_label, fits) in zip(message.fields, readers, strict=True):
+        value = _label(sent) if is_label else _field(sent, known)
+        if not fits(value):
             raise Malformed(f"{message.kind}: a field has the wrong type")
+        values.append(value)
     return cls, values
+
+
+@cache
+def _readers(cls: type[Node]) -> list[tuple[bool, Callable[[Any], bool]]]:
+    """For each field of an operation: whether it is a label, and what says whether a value fits its declared type."""
+    return [(type_ == LABELS, _fitting(type_)) for type_ in declared(cls)]
 
 
 def make(cls: type[Node], values: list[Any]) -> Node:
@@ -159,24 +165,29 @@ def _label(message: pb.Field, depth: int = 0) -> Any:
     raise Malformed("a label is a constant, an interval or a list of labels")
 
 
-def _fits(value: Any, type_: Any) -> bool:
-    origin = typing.get_origin(type_)
+def _fitting(type_: Any) -> Callable[[Any], bool]:
+    """Whether a value is of a declared type, as a function that is made once."""
+    origin, inner = typing.get_origin(type_), typing.get_args(type_)
     if type_ == LABELS:
-        return isinstance(value, tuple)
+        return lambda value: isinstance(value, tuple)
     if origin in (typing.Union, UnionType):
-        return any(_fits(value, each) for each in typing.get_args(type_))
+        choices = [_fitting(each) for each in inner]
+        return lambda value: any(fits(value) for fits in choices)
+    if origin is tuple and len(inner) == 2 and inner[1] is Ellipsis:
+        fits_one = _fitting(inner[0])
+        return lambda value: isinstance(value, tuple) and all(map(fits_one, value))
     if origin is tuple:
-        inner = typing.get_args(type_)
-        if not isinstance(value, tuple):
-            return False
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(_fits(each, inner[0]) for each in value)
-        return len(value) == len(inner) and all(map(_fits, value, inner))
+        each_fits = [_fitting(each) for each in inner]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(each_fits)
+            and all(fits(part) for fits, part in zip(each_fits, value, strict=True))
+        )
     if type_ is type(None):
-        return value is None
+        return lambda value: value is None
     if type_ is int:
-        return type(value) is int
-    return isinstance(value, type_)
+        return lambda value: type(value) is int  # True is no number here
+    return lambda value: isinstance(value, type_)
 
 
 def mechanism(message: pb.Mechanism) -> Mechanism:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ class Event:
     seq: int
     hash: str
     body: dict[str, Any]
+    text: str = field(default="", compare=False, repr=False)  # the body spelled, where it was just made
 
 
 def spelled(body: dict[str, Any]) -> str:
@@ -43,7 +44,8 @@ def linked(previous: Event | None, body: dict[str, Any]) -> Event:
     """The next event of the chain."""
     seq = 1 if previous is None else previous.seq + 1
     before = GENESIS if previous is None else previous.hash
-    return Event(seq, chained(before, seq, spelled(body)), body)
+    text = spelled(body)
+    return Event(seq, chained(before, seq, text), body, text)
 
 
 def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
@@ -56,6 +58,20 @@ def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
             do="restore the newest complete copy; budgets must not be lowered by a restore",
         )
     return Event(expected, hash_, json.loads(text))
+
+
+def unanswered(events: list[Event]) -> set[tuple[str, str]]:
+    """The requests that were charged, whose answer is not there, and is not known to be lost: (user, request id)."""
+    open_: set[tuple[str, str]] = set()
+    for body in (event.body for event in events):
+        match body.get("type"):
+            case "charge":
+                open_.add((body["user"], body["request"]))
+            case "answer":
+                open_.discard((body["user"], body["request"]))
+            case "lost":
+                open_.difference_update((user, request) for user, request in body["requests"])
+    return open_
 
 
 def rolled_back(ends: int, written: int) -> LedgerError:

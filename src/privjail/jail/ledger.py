@@ -16,7 +16,7 @@ from privjail.errors import PlanError
 from privjail.jail.events import Event, LedgerError, texts
 from privjail.jail.state import State
 from privjail.jail.store import FIRST, Row, Store, StoreLost
-from privjail.plan.cells import Cell
+from privjail.plan.cells import Address, Cell
 
 T = TypeVar("T")
 PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
@@ -74,42 +74,51 @@ class DurableLedger:
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
 
         def once() -> None:
-            event = None
-            with self._store.writing() as writing:
-                self._refresh()
-                known = self.state.requests.get((user, request))
-                if known is not None and known != digest:
-                    raise PlanError("this request id was used before, for another request")
-                if known is None:
-                    self.state.check(user, listed, caps)
-                    event = writing.append(
-                        {
-                            "type": "charge",
-                            "at": _now(),
-                            "user": user,
-                            "groups": self.state.groups_of(user),
-                            "request": request,
-                            "digest": digest,
-                            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
-                            **body,
-                        }
-                    )
-            if event is not None:
-                self._apply(event)
+            take_back = None
+            try:
+                with self._store.writing() as writing:
+                    self._refresh()
+                    known = self.state.requests.get((user, request))
+                    if known is not None and known != digest:
+                        raise PlanError("this request id was used before, for another request")
+                    if known is None:
+                        # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
+                        take_back = self.state.spend(user, listed, caps)
+                        writing.append(self._charge(user, request, digest, body, listed))
+            except BaseException:
+                if take_back is not None:
+                    take_back()
+                raise
+            if take_back is not None:
+                self.state.charged(user, request, digest)
 
         with self._lock:
             self._again(once)
 
-    def known(self, user: str, request: str) -> str | None:
-        """The digest of a request that was charged before, if there was one."""
+    def _charge(self, user: str, request: str, digest: str, body: dict[str, Any],
+                listed: list[tuple[str, Address, Cost]]) -> dict[str, Any]:  # fmt: skip
+        return {
+            "type": "charge",
+            "at": _now(),
+            "user": user,
+            "groups": self.state.groups_of(user),
+            "request": request,
+            "digest": digest,
+            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
+            **body,
+        }
+
+    def earlier(self, user: str, request: str, digest: str) -> bytes | None:
+        """What was answered when the same was asked before, if it was."""
         with self._lock:
             self.refresh()
-            return self.state.requests.get((user, request))
+            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
         """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
         with self._lock:
             self.refresh()
+            self._not_lost(user, request)
             digest = self.state.answers.get((user, request))
             if digest is None:
                 return None
@@ -120,25 +129,34 @@ class DurableLedger:
 
     def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
         """Keep an answer before it is sent; the first one kept is the one that is sent."""
+        entry = {"type": "answer", "user": user, "request": request, "sha256": hashlib.sha256(body).hexdigest()}
 
-        def once() -> None:
+        def once() -> bool:
             event = None
-            with self._store.writing() as writing:
+            with self._store.writing(synced=False) as writing:
                 self._refresh()
+                self._not_lost(user, request)
                 if (user, request) not in self.state.answers:
-                    digest = hashlib.sha256(body).hexdigest()
-                    event = writing.append(
-                        {"type": "answer", "user": user, "request": request, "sha256": digest}, (user, request, body)
-                    )
+                    event = writing.append(entry, (user, request, body))
             if event is not None:
                 self._apply(event)
+            return event is not None
 
         with self._lock:
-            self._again(once)
+            if self._again(once):
+                return body
             kept = self.answer(user, request)
         if kept is None:
             raise LedgerError("the answer of this request could not be kept")
         return kept
+
+    def _not_lost(self, user: str, request: str) -> None:
+        if (user, request) in self.state.lost:
+            raise LedgerError(
+                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+                "been sent, so there is no other, and it stays charged",
+                do="ask again, as a new request",
+            )
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""

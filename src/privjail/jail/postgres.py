@@ -116,7 +116,7 @@ class PostgresStore(Store):
         self._slot = 1 - self._slot
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Writing]:
+    def writing(self, synced: bool = True) -> Iterator[Writing]:
         with self._lock, self._guarded():
             writing = Writing(self, self._insert)
             try:

@@ -8,6 +8,7 @@ import json
 import logging
 import secrets
 import threading
+from collections.abc import Iterator
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +26,14 @@ from privjail.jail.metrics import serve_metrics
 from privjail.jail.service import Service, on_clock
 from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store
+from privjail.jail.streams import Streams
 from privjail.jail.tokens import token_hash
 from privjail.mechanisms.noise import Noise
 
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
+NOBODY = DPError("who you are is not known here", do="check the token")
 CALLS = {
     "Open": (pb.OpenRequest, "open"),
     "Close": (pb.CloseRequest, "close"),
@@ -66,14 +69,23 @@ def spelled(error: DPError) -> str:
     return json.dumps([type(error).__name__, short(error.what), short(error.plan), short(error.do)])
 
 
+def _serialized(message: Any) -> bytes:
+    body: bytes = message.SerializeToString()
+    return body
+
+
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Every call goes the same way: authenticate, answer, and turn errors into quiet ones."""
 
     def __init__(self, service: Service, options: Options) -> None:
         self._service, self._options = service, options
+        self._working = threading.BoundedSemaphore(options.workers)
+        self.streams = Streams(options.limits)
 
     def service(self, details: Any) -> Any:
         _, package, method = details.method.split("/") if details.method.count("/") == 2 else ("", "", "")
+        if (package, method) == ("privjail.v1.Jail", "Releases"):
+            return grpc.stream_stream_rpc_method_handler(self._stream, response_serializer=_serialized)
         if package != "privjail.v1.Jail" or method not in CALLS:
             return None
         message, name = CALLS[method]
@@ -82,19 +94,42 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             return on_clock(self._options.time_quantum, lambda: self._call(name, message, body, context))
 
         # The bytes are read only after it is known who sent them.
-        return grpc.unary_unary_rpc_method_handler(call, response_serializer=lambda m: m.SerializeToString())
+        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
 
     def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
+        reply, refusal = self._attempt(name, message, body, context)
+        return reply if refusal is None else context.abort(*refusal)
+
+    def _stream(self, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
+        """Releases one after another. Who asks is looked at again each time: a token can be taken back."""
+        clock = self._options.time_quantum
+        user = on_clock(clock, lambda: self._user(context))
+        if user is None:
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(NOBODY))
+        with self.streams.place(user, context) as place:
+            for body in bodies:
+                place.busy = True
+                yield on_clock(clock, lambda body=body: self._next(body, context))  # type: ignore[misc]
+                place.busy = False
+
+    def _next(self, body: bytes, context: Any) -> pb.Released:
+        reply, refusal = self._attempt("release", pb.ReleaseRequest, body, context)
+        if refusal is None:
+            return pb.Released(reply=reply)
+        return pb.Released(refusal=pb.Refusal(status=refusal[0].name, details=refusal[1]))
+
+    def _attempt(self, name: str, message: Any, body: bytes, context: Any) -> tuple[Any, tuple[Any, str] | None]:
+        """A reply, or a status and what is said with it."""
         metrics = self._service.metrics
         metrics.count("requests")
         error: DPError
         try:
             user = self._user(context)
             if user is not None:
-                return getattr(self._service, name)(parse(message, body), user)
+                with self._working:
+                    return getattr(self._service, name)(parse(message, body), user), None
             metrics.count("refused")
-            error = DPError("who you are is not known here", do="check the token")
-            status = grpc.StatusCode.UNAUTHENTICATED
+            error, status = NOBODY, grpc.StatusCode.UNAUTHENTICATED
         except DPError as e:
             metrics.count("failed" if isinstance(e, InternalError) else "refused")
             error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
@@ -103,7 +138,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             metrics.count("failed")
             log.error("internal error in %s: %s", name, type(e).__name__)
             error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
-        return context.abort(status, spelled(error))
+        return None, (status, spelled(error))
 
     def _user(self, context: Any) -> str | None:
         """The user that a token belongs to, if it is valid now."""
@@ -130,8 +165,8 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 class Sweeper:
     """Ends idle sessions, also while nobody calls, and gives back the memory of those that ended."""
 
-    def __init__(self, sessions: Sessions, idle_seconds: float) -> None:
-        self._sessions, self._every = sessions, min(30.0, idle_seconds / 4)
+    def __init__(self, sessions: Sessions, streams: Streams, idle_seconds: float) -> None:
+        self._sessions, self._streams, self._every = sessions, streams, min(30.0, idle_seconds / 4)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -140,6 +175,7 @@ class Sweeper:
         before = 0
         while not self._stopped.wait(self._every):
             self._sessions.sweep()
+            self._streams.sweep()
             now = len(self._sessions)
             if now < before:
                 gc.collect()  # plans refer to themselves, so that counting references does not free them
@@ -157,16 +193,18 @@ class Running:
     server: Any
     service: Service
     port: int
+    sweeper: Sweeper
+    streams: Streams
     metrics: Any = None
-    sweeper: Sweeper | None = None
 
     def wait(self) -> None:
         self.server.wait_for_termination()
 
     def stop(self) -> None:
-        self.server.stop(grace=2).wait()
-        if self.sweeper is not None:
-            self.sweeper.stop()
+        stopped = self.server.stop(grace=2)
+        self.streams.sweep(idle_seconds=0.0)  # nobody waits for streams on which nothing happens
+        stopped.wait()
+        self.sweeper.stop()
         if self.metrics is not None:
             self.metrics.shutdown()
             self.metrics.server_close()
@@ -177,18 +215,23 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
     if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
+    gc.set_threshold(10_000, 20, 20)  # plans are many small objects that live long: look for garbage less often
     Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
+    limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
-        futures.ThreadPoolExecutor(options.workers),
+        # An open stream holds a thread, which sleeps; no more than `workers` of them are at work.
+        futures.ThreadPoolExecutor(options.workers + limits.sessions),
         options=[
-            ("grpc.max_receive_message_length", options.limits.message_bytes),
+            ("grpc.max_receive_message_length", limits.message_bytes),
             ("grpc.so_reuseport", 0),
+            ("grpc.keepalive_time_ms", 60_000),  # a stream whose client is gone without a word ends
+            ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ],
-        maximum_concurrent_rpcs=256,
+        maximum_concurrent_rpcs=256 + limits.sessions,
     )
-    server.add_generic_rpc_handlers((Handler(service, options),))
+    server.add_generic_rpc_handlers((handler,))
     address = f"{options.host}:{options.port}"
     if options.insecure_loopback:
         port = server.add_insecure_port(address)
@@ -198,7 +241,8 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     metrics = None
     if options.metrics_port is not None:
         metrics = serve_metrics(service.metrics, service.sessions, options.host, options.metrics_port)
-    return Running(server, service, port, metrics, Sweeper(service.sessions, options.limits.idle_seconds))
+    sweeper = Sweeper(service.sessions, handler.streams, limits.idle_seconds)
+    return Running(server, service, port, sweeper, handler.streams, metrics)
 
 
 def _credentials(folder: Path, mutual: bool) -> Any:

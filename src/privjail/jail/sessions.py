@@ -121,12 +121,17 @@ class Held:
 
 def depth(node: Node) -> int:
     """The longest path below a node. Kept with the node: it is a fact of the plan."""
-    if "_depth" not in node.__dict__:
-        for each in inputs_first(node, "_depth"):
-            deepest = max((child.__dict__["_depth"] for child in children(each)), default=0)
-            object.__setattr__(each, "_depth", deepest + 1)
-    found: int = node.__dict__["_depth"]
-    return found
+    found: int | None = node.__dict__.get("_depth")
+    if found is not None:
+        return found
+    below: list[int] = [child.__dict__.get("_depth", 0) for child in children(node)]
+    if 0 in below:  # constants, and what was built elsewhere; else the inputs of a node came before it
+        for each in inputs_first(node, "_depth")[:-1]:
+            depth(each)
+        return depth(node)
+    deepest = max(below, default=0) + 1
+    object.__setattr__(node, "_depth", deepest)
+    return deepest
 
 
 class Sessions:

@@ -15,6 +15,7 @@ from privjail.jail.events import LedgerError, amounts
 from privjail.ops.source import Unit
 from privjail.plan.cells import Address
 
+Listed = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
 NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
@@ -58,6 +59,7 @@ class State:
     trees: dict[Scope, CostTree] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
     answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): hash of what was answered
+    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
     releases: int = 0
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
@@ -106,9 +108,14 @@ class State:
         if limit is not None:
             self.former[scope] = limit
 
+    def charged(self, user: str, request: str, digest: str) -> None:
+        """Note a request whose cost is counted."""
+        with self._lock:
+            self.requests[user, request] = digest
+            self.releases += 1
+
     def _on_charge(self, body: dict[str, Any]) -> None:
-        self.requests[body["user"], body["request"]] = body["digest"]
-        self.releases += 1
+        self.charged(body["user"], body["request"], body["digest"])
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
@@ -116,6 +123,10 @@ class State:
 
     def _on_answer(self, body: dict[str, Any]) -> None:
         self.answers[body["user"], body["request"]] = body["sha256"]
+
+    def _on_lost(self, body: dict[str, Any]) -> None:
+        """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
+        self.lost.update((user, request) for user, request in body["requests"])
 
     # -- asking
 
@@ -144,26 +155,34 @@ class State:
         own = ("user", user, dataset) in self.limits
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
-    def check(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> None:
-        """Refuse a release that some limit does not allow. Changes nothing."""
+    def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
+        """Charge a release and return how to take it back; or refuse it, if a limit does not allow it, unchanged."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
-        with self._lock:
-            try:
-                for dataset, address, cost in charges:
-                    if not self.allowed(user, dataset):
-                        raise PlanError(f"there is no data set {dataset!r} for you")
-                    for scope in self.scopes(user, dataset, self.groups_of(user)):
-                        undo.append(self._tree(scope).add(address, cost))
-                        touched[scope] = None
-                for scope in touched:
-                    self._within(scope, caps)
-            finally:
+        groups = self.groups_of(user)
+
+        def take_back() -> None:
+            with self._lock:
                 for step in reversed(undo):
                     step()
                 for scope in touched:
                     if not self.trees[scope].cost:
                         del self.trees[scope]
+
+        with self._lock:
+            try:
+                for dataset, address, cost in charges:
+                    if not self.allowed(user, dataset):
+                        raise PlanError(f"there is no data set {dataset!r} for you")
+                    for scope in self.scopes(user, dataset, groups):
+                        undo.append(self._tree(scope).add(address, cost))
+                        touched[scope] = None
+                for scope in touched:
+                    self._within(scope, caps)
+            except BaseException:
+                take_back()
+                raise
+        return take_back
 
     def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
         kind, who, dataset = scope

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from privjail.jail.anchor import Anchor, Note, owed
-from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, spelled
+from privjail.jail.anchor import Anchor, Note, machine_run, owed
+from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, unanswered
 
 Row = tuple[Any, Any, Any]
 FIRST = -(2**63)  # below any entry, so that none is overlooked
@@ -29,8 +29,11 @@ class Store:
     def __init__(self) -> None:
         self.last: Event | None = None
 
-    def writing(self) -> contextlib.AbstractContextManager[Writing]:
-        """One writer at a time, in this process and others; all that is appended is kept, or none of it."""
+    def writing(self, synced: bool = True) -> contextlib.AbstractContextManager[Writing]:
+        """One writer at a time, in this process and others; all that is appended is kept, or none of it.
+
+        What need not be ``synced`` may be lost if the machine ends, but not if only this process does.
+        """
         raise TypeError
 
     def since(self, seq: int) -> list[Row]:
@@ -106,16 +109,19 @@ TABLES = (
 
 
 class SQLiteStore(Store):
-    """A file, write-ahead logged, synced to disk at each commit.
+    """A file, write-ahead logged. An entry is synced to disk when it is committed, but for answers.
 
     Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
     from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
+    An answer that was lost because the machine ended is never given anew: see decision 0006.
     """
 
     def __init__(self, folder: Path, new: bool = False) -> None:
         super().__init__()
         self._anchor = Anchor(folder)
         self._lock = threading.RLock()
+        self._safe = 0  # the newest entry that is known to be on disk
+        self._version: int | None = None  # of the file, as SQLite counts the changes of others
         path = (folder / "ledger.sqlite").absolute()
         if new and (path.exists() or any(self._anchor.both())):
             raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
@@ -153,16 +159,48 @@ class SQLiteStore(Store):
             # Inside a transaction, so that nobody else is between noting an entry and writing it.
             with self.writing() as writing:
                 events = self.news()
+                restarted = self._anchor.restarted()
                 note = owed(self._anchor, events) if events or any(self._anchor.both()) else None
                 if note is not None:
                     body = note.event.body
                     answer = None if note.answer is None else (body["user"], body["request"], note.answer)
                     events.append(writing.append(body, answer))
-            return events
+            return events if not restarted else events + self._settle(events)
+
+    def _settle(self, events: list[Event]) -> list[Event]:
+        """After the machine ended: note that answers which may have been sent are lost, and note the newest entries.
+
+        Requests of after the restart, by another process that was quicker, are not among them.
+        """
+        with self.writing() as writing:
+            news = self.news()
+            lost = sorted(unanswered(events) - {(e.body.get("user"), e.body.get("request")) for e in news})
+            noted = [*events, *news]
+            for event in noted[-2:]:
+                self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq))
+            if lost and not any(event.body["type"] == "lost" for event in news):
+                news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
+        return news
+
+    def _answer_of(self, event: Event) -> bytes | None:
+        body = event.body
+        return self.kept(body["user"], body["request"]) if body["type"] == "answer" else None
+
+    def news(self) -> list[Event]:
+        with self._lock, self._guarded():
+            version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._version and self.last is not None:
+                return []  # nobody else has written
+            found = super().news()
+            self._version = version
+            self._safe = max([self._safe, *(e.seq for e in found if e.body.get("type") != "answer")])
+            return found
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Writing]:
+    def writing(self, synced: bool = True) -> Iterator[Writing]:
+        sync = synced or not machine_run()
         with self._lock, self._guarded():
+            self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
             self._db.execute("BEGIN IMMEDIATE")
             writing = Writing(self, self._insert)
             try:
@@ -170,17 +208,20 @@ class SQLiteStore(Store):
                 self._db.execute("COMMIT")
             except BaseException:
                 writing.take_back()
+                self._version = None  # what is there now is read, not assumed
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            if sync and writing.appended and self.last is not None:
+                self._safe = self.last.seq
 
     def _insert(self, note: Note) -> None:
         event = note.event
         try:
-            self._anchor.write(event.seq % 2, note)
+            self._anchor.write(event.seq % 2, Note(event, note.answer, self._safe), sync=not machine_run())
         except OSError as e:
             raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
-        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, spelled(event.body)))
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, event.text))
         if note.answer is not None:
             key = event.body["user"], event.body["request"]
             self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, note.answer))
@@ -201,7 +242,7 @@ class SQLiteStore(Store):
         with self.writing():
             events = self.news()
             for event in events[-2:]:
-                self._anchor.write(event.seq % 2, Note(event))
+                self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq))
 
     def close(self) -> None:
         with self._lock:
