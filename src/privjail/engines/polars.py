@@ -28,7 +28,7 @@ from privjail.ops.tally import Tally
 from privjail.ops.window import Lag, Window
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit
+from privjail.plan.node import NOT_YET, Lit
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 
@@ -353,12 +353,12 @@ def _levels(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
 
 def picked(rows: Filter) -> tuple[Expr, int, int] | None:
     """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
-    if "_picked" not in rows.__dict__:
+    if rows.picked is NOT_YET:
         found = None
         match rows.condition:
             case Compare("==", by, Lit() as key) if by.domain.labels is not None:
                 code = code_of(by, key.value)
                 found = None if code is None else (by, code, len(by.domain.labels))
-        rows.fact(_picked=found)
-    known: tuple[Expr, int, int] | None = rows.__dict__["_picked"]
+        rows.fact(picked=found)
+    known: tuple[Expr, int, int] | None = rows.picked
     return known

@@ -121,10 +121,10 @@ class Held:
 
 def depth(node: Node) -> int:
     """The longest path below a node. Kept with the node: it is a fact of the plan."""
-    found: int | None = node.__dict__.get("_depth")
+    found = node._depth
     if found is not None:
         return found
-    below: list[int] = [child.__dict__.get("_depth", 0) for child in children(node)]
+    below: list[int] = [child._depth or 0 for child in children(node)]
     if 0 in below:  # constants, and what was built elsewhere; else the inputs of a node came before it
         for each in inputs_first(node, "_depth")[:-1]:
             depth(each)

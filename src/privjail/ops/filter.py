@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from privjail.errors import PlanError, RowsError
 from privjail.ops.compare import Compare
@@ -11,7 +11,7 @@ from privjail.ops.logic import Logic, Not
 from privjail.plan.cells import Cell
 from privjail.plan.domain import BoolDomain, CategoryDomain, Interval
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, node
+from privjail.plan.node import NOT_YET, Lit, node
 from privjail.plan.rows import MOST_CELLS, Rows, refine
 
 
@@ -27,6 +27,8 @@ class Filter(Rows):
     kind = "filter"
     rows: Rows
     condition: Expr
+
+    picked: ClassVar[Any] = NOT_YET  # the group that it picks, kept by the engine
 
     def __post_init__(self) -> None:
         if self.condition.base is not None and self.condition.base is not self.rows.base:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from privjail.plan.node import Node, node
 
@@ -37,6 +37,7 @@ class Cell(Node):
     key: Any  # a Lit, or for the whole data set its public name
 
     depth: int = field(init=False)
+    _address: ClassVar[Address | None] = None
 
     def __post_init__(self) -> None:
         self.fact(depth=0 if self.parent is None else self.parent.depth + 1)
@@ -58,7 +59,7 @@ class Cell(Node):
     @property
     def address(self) -> Address:
         """This cell by names that mean the same in every process: what a ledger keeps."""
-        known: Address | None = self.__dict__.get("_address")
+        known = self._address
         if known is None:
             steps = self.path()[1:]
             known = tuple((_name(c.partition), f"{c.key.type_}:{c.key.spelling}") for c in steps)

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 _alive: dict[tuple[Any, ...], weakref.ref[Node]] = {}  # what weakref.WeakValueDictionary would hold, with less work
 _building = threading.RLock()
+_set = object.__setattr__
+NOT_YET = object()
 LONGEST = 240  # characters of a node's text
 
 
@@ -49,7 +51,8 @@ class Interned(type):
         if len(args) != len(names):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
-        made.__dict__.update(zip(names, args, strict=True))
+        for name, value in zip(names, args, strict=True):
+            _set(made, name, value)
         made.__post_init__()
         return made
 
@@ -63,6 +66,12 @@ class Node(metaclass=Interned):
 
     kind: ClassVar[str] = ""
 
+    # Made when they are first asked for. Not in __dict__: an object whose __dict__ was never touched is smaller.
+    _name: str | None = None
+    _shown: str | None = None
+    _children: tuple[Node, ...] | None = None
+    _depth: int | None = None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("kind"):
@@ -72,7 +81,8 @@ class Node(metaclass=Interned):
 
     def fact(self, **facts: Any) -> None:
         """Set derived facts, once, while the node is built."""
-        self.__dict__.update(facts)
+        for name, value in facts.items():
+            _set(self, name, value)
 
     def __post_init__(self) -> None:
         """Derive the facts, or refuse."""
@@ -83,12 +93,13 @@ class Node(metaclass=Interned):
     @property
     def name(self) -> str:
         """A name that depends on the expression alone, not on the process that built it."""
-        known: str | None = self.__dict__.get("_name")
+        known = self._name
         if known is None:
             for each in inputs_first(self, "_name"):
                 spelled = _spell(type(each).kind, each.fields())
                 object.__setattr__(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
-            known = self.__dict__["_name"]
+            known = self._name
+            assert known is not None
         return known
 
     def spell_out(self) -> str:
@@ -97,12 +108,12 @@ class Node(metaclass=Interned):
 
     def shown(self) -> str:
         """The text of this node, made once, inputs first."""
-        if "_shown" not in self.__dict__:
+        if self._shown is None:
             for each in inputs_first(self, "_shown"):
                 text = each.spell_out()
                 object.__setattr__(each, "_shown", text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
-        text_: str = self.__dict__["_shown"]
-        return text_
+        assert self._shown is not None
+        return self._shown
 
     def __copy__(self) -> Node:
         return self
@@ -119,7 +130,7 @@ registry: dict[str, type[Node]] = {}
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes among a node's fields."""
-    known: tuple[Node, ...] | None = node.__dict__.get("_children")
+    known = node._children
     if known is None:
         found: list[Node] = []
         waiting: list[Any] = list(node.fields())
@@ -143,7 +154,7 @@ def inputs_first(node: Node, missing: str) -> list[Node]:
     waiting = [node]
     while waiting:
         each = waiting[-1]
-        lacking = [c for c in children(each) if c not in order and missing not in c.__dict__]
+        lacking = [c for c in children(each) if c not in order and getattr(c, missing) is None]
         if lacking and each not in order:
             waiting.extend(lacking)
             continue
@@ -166,6 +177,8 @@ class Lit(Node):
     type_: str
     spelling: str
 
+    _value: ClassVar[Any] = NOT_YET
+
     @staticmethod
     def of(value: Any) -> Lit:
         if type(value) is str:  # by far the most
@@ -177,8 +190,8 @@ class Lit(Node):
 
     @property
     def value(self) -> Any:
-        known = self.__dict__.get("_value", self)
-        if known is self:
+        known = self._value
+        if known is NOT_YET:
             known = _LITERALS[self.type_][2](self.spelling)
             object.__setattr__(self, "_value", known)
         return known
