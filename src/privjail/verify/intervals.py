@@ -88,8 +88,8 @@ class ZcdpVerdict:
 def zcdp(left: Law, right: Law, rho: Fraction, pure: Fraction, deepest: int = 4000) -> ZcdpVerdict:
     """Hold two laws against ρ-zCDP, at all orders at once.
 
-    Why finitely many orders are enough: D_α never falls as α grows, so D_b ≤ ρ·a settles all of [a, b]; and ε-DP (``pure``)
-    settles every α ≥ ε/ρ. Starting from the top, a is chosen as small as D_b allows: a = D_b/ρ, rounded up.
+    Why finitely many orders are enough: D_α never falls as α grows, so D_b ≤ ρ·a settles all of [a, b]; and
+    ε-DP (``pure``) settles every α ≥ ε/ρ. Starting from the top, a is chosen as small as D_b allows: a = D_b/ρ, rounded up.
     """
     with precision():
         b = max(Fraction(1), pure / rho)
@@ -196,7 +196,10 @@ def rounding_gap(sigma: int) -> Ball:
     reach = 14 * sigma
     for x in range(-reach, reach + 1):
         discrete = (-(ball(x) ** 2) / (2 * s * s)).exp() / norm
-        cell = (((ball(x) - ball(Fraction(1, 2))) / (s * root)).erfc() - ((ball(x) + ball(Fraction(1, 2))) / (s * root)).erfc()) / 2
+        cell = (
+            ((ball(x) - ball(Fraction(1, 2))) / (s * root)).erfc()
+            - ((ball(x) + ball(Fraction(1, 2))) / (s * root)).erfc()
+        ) / 2
         total += abs(discrete - cell)
     beyond = 2 * (ball(reach) / (s * root)).erfc() + 4 * (-(ball(reach) ** 2) / (2 * s * s)).exp()
     return (total + beyond.union(ball(0))) / 2

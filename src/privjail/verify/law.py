@@ -38,7 +38,9 @@ class Rational:
     def __call__(self, gamma: Fraction, /) -> Fraction:
         power = Fraction(gamma) * self.unit
         if power.denominator != 1:
-            raise PlanError(f"e^−{gamma} is no power of {self.alpha}", do=f"use a multiple of {power.denominator} as unit")
+            raise PlanError(
+                f"e^−{gamma} is no power of {self.alpha}", do=f"use a multiple of {power.denominator} as unit"
+            )
         return _power(self.alpha, power.numerator)
 
 

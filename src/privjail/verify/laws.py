@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 from privjail.verify.law import Decay, Law, Number
@@ -116,7 +116,7 @@ def histogram_delta(line: int, a: Number) -> Number:
     return TwoSided(a).at_least(line - 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _cached(kind: str, scores: tuple[int, ...], a: Fraction) -> Law:
     if kind == "laplace":
         return noisy_max(scores, TwoSided(a))

@@ -1,10 +1,11 @@
-"""The law of a shipped sampler, from its own code: every script of random choices is run, and its chance multiplied up."""
+"""The law of a shipped sampler, from its own code: every script of random choices is run, and its chance counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -54,14 +55,19 @@ class Scripted(Noise):
     def laplace(self, scale: float, n: int) -> list[int]:
         if scale == 0:
             return [0] * n
-        noise = TwoSided(self.decay(1 / Fraction(scale)))
         values = range(-self.reach, self.reach + 1)
-        chances = [noise.pmf(k) for k in values]
+        chances = _chances(self.decay, scale, self.reach)
         return [values[self._choose(chances)] for _ in range(n)]
 
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
         law = permute_and_flip(scores, 1 / Fraction(scale), self.decay)
         return self._choose([law[i] for i in range(len(scores))])
+
+
+@lru_cache(maxsize=64)
+def _chances(decay: Any, scale: float, reach: int) -> list[Number]:
+    noise = TwoSided(decay(1 / Fraction(scale)))
+    return [noise.pmf(k) for k in range(-reach, reach + 1)]
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def found_law(sample: Callable[[Noise], Any], decay: Decay, reach: int = 6) -> F
         if not script:
             break
         script[-1] += 1
-    # A rejection sampler that begins again forgets: what it finds in the end is what one round finds, given that it does.
+    # A rejection sampler that begins again forgets: its law is that of one round, given that it ends.
     law = {key: p / (1 - again) for key, p in found.items()}
     return Found(law, 1 - sum(law.values(), 0 * again))
 
