@@ -51,8 +51,8 @@ def lower_bound(
 
     ``release`` is any function of an input: a mechanism, or a program that talks to a jail. It is called ``samples``
     times on each of the two inputs; ``many``: it takes (input, n) and returns n outputs.
-    Why the bound holds: one half of the samples is searched for the event that tells the inputs apart best. That event is
-    then fixed, and counted in the other half, which it does not depend on: Clopper–Pearson, both counts and both
+    Why the bound holds: one half of the samples is searched for the event that tells the inputs apart best. That event
+    is then fixed, and counted in the other half, which it does not depend on: Clopper–Pearson, both counts and both
     directions sharing the allowed error.
     """
     if samples < 100:
@@ -99,7 +99,7 @@ def _tested(
     best: Bound | None = None
     largest_delta = 0.0
     for i, j in ((0, 1), (1, 0)):
-        by_epsilon, by_delta = _search(learn[i], learn[j], len(test[i]), delta, claimed, error)
+        by_epsilon, by_delta = _search(learn[i], learn[j], len(test[i]), delta, claimed)
         hits = by_epsilon.count(test[i]), by_epsilon.count(test[j])
         epsilon = _epsilon(hits, len(test[i]), delta, error)
         again = by_delta.count(test[i]), by_delta.count(test[j])
@@ -121,49 +121,57 @@ def _delta(hits: tuple[int, int], n: int, epsilon: float, error: float) -> float
 
 
 def _search(
-    left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float, error: float
+    left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float
 ) -> tuple[Event, Event]:
-    """The events that would give the largest ε, and the largest δ, if the test half were like the learning half."""
+    """The events that promise the largest ε, and the largest δ.
+
+    Sets are put together on one half of these samples and compared on the other: a set that is fitted to chance (each of
+    its outputs seen once) shows nothing there.
+    """
+    half = len(left) // 2
+    scale = n / (len(left) - half)
     found: tuple[float, Event] | None = None
     heavy: tuple[float, Event] | None = None
-    for what, feature in features(left, right):
-        counts = Counter(map(feature, left)), Counter(map(feature, right))
-        for event, hits in _candidates(what, feature, *counts):
-            epsilon, excess = _quick_epsilon(hits, n, delta), _quick_delta(hits, n, claimed)
-            if found is None or epsilon > found[0]:
-                found = epsilon, event
-            if heavy is None or excess > heavy[0]:
-                heavy = excess, event
+    for what, feature in features(left[:half], right[:half]):
+        made = Counter(map(feature, left[:half])), Counter(map(feature, right[:half]))
+        seen = Counter(map(feature, left[half:])), Counter(map(feature, right[half:]))
+        for name, order in _orders(what, *made):
+            for k, hits in enumerate(_running(order, *seen)):
+                full = hits[0] * scale, hits[1] * scale
+                epsilon, excess = _quick_epsilon(full, n, delta), _quick_delta(full, n, claimed)
+                if found is None or epsilon > found[0]:
+                    found = epsilon, Event(name, feature, frozenset(order[: k + 1]))
+                if heavy is None or excess > heavy[0]:
+                    heavy = excess, Event(name, feature, frozenset(order[: k + 1]))
     assert found is not None and heavy is not None
     return found[1], heavy[1]
 
 
-def _quick_epsilon(hits: tuple[int, int], n: int, delta: float) -> float:
+def _quick_epsilon(hits: tuple[float, float], n: int, delta: float) -> float:
     """Near to what Clopper–Pearson will say, in microseconds: counts less (plus) four standard deviations."""
     low = (hits[0] - 4 * math.sqrt(hits[0])) / n - delta
     return math.log(low * n / (hits[1] + 4 * math.sqrt(hits[1] + 3))) if low > 0 else -math.inf
 
 
-def _quick_delta(hits: tuple[int, int], n: int, claimed: float) -> float:
+def _quick_delta(hits: tuple[float, float], n: int, claimed: float) -> float:
     return (hits[0] - 4 * math.sqrt(hits[0]) - math.exp(claimed) * (hits[1] + 4 * math.sqrt(hits[1] + 3))) / n
 
 
-def _candidates(
-    what: str, feature: Feature, left: Counter[Hashable], right: Counter[Hashable]
-) -> Iterable[tuple[Event, tuple[int, int]]]:
-    """Sets of the likeliest-ratio outcomes (Neyman & Pearson's order), and, for numbers, all below or above a cut."""
+def _orders(
+    what: str, left: Counter[Hashable], right: Counter[Hashable]
+) -> Iterable[tuple[str, list[Hashable]]]:
+    """Orders in which to put features into a set: the likeliest ratio first (Neyman & Pearson), and numbers by size."""
     keys = list(left.keys() | right.keys())
-    yield from _chain(what, feature, sorted(keys, key=lambda k: -(left[k] + 0.5) / (right[k] + 0.5)), left, right)
+    yield f"{what}, in a learned set", sorted(keys, key=lambda k: -(left[k] + 0.5) / (right[k] + 0.5))
     if all(type(k) is int for k in keys):
-        ordered = sorted(keys, key=lambda k: int(k))  # type: ignore[call-overload]
-        yield from _chain(f"{what} below a cut", feature, ordered, left, right)
-        yield from _chain(f"{what} above a cut", feature, ordered[::-1], left, right)
+        ordered: list[Hashable] = sorted(keys, key=lambda k: int(str(k)))
+        yield f"{what}, below a cut", ordered
+        yield f"{what}, above a cut", ordered[::-1]
 
 
-def _chain(
-    what: str, feature: Feature, order: list[Hashable], left: Counter[Hashable], right: Counter[Hashable]
-) -> Iterable[tuple[Event, tuple[int, int]]]:
+def _running(order: list[Hashable], left: Counter[Hashable], right: Counter[Hashable]) -> Iterable[tuple[int, int]]:
+    """How many of each sample lie in the first 1, 2, 3 … of an order."""
     a = b = 0
-    for n, key in enumerate(order):
+    for key in order:
         a, b = a + left[key], b + right[key]
-        yield Event(what, feature, frozenset(order[: n + 1])), (a, b)
+        yield a, b
