@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.verify.events import Event, Feature, Seen, features
+from privjail.verify.events import Event, Seen, features
 
 Release = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """With this confidence the release has no smaller ε (at the given δ), and no smaller δ at the ε that was claimed."""
+    """With this confidence the release has no smaller ε (at the given δ), and no smaller δ at the ε claimed."""
 
     epsilon: float
     delta: float
@@ -38,7 +38,8 @@ class Bound:
     def __str__(self) -> str:
         a, b = self.hits
         return (
-            f"ε ≥ {self.epsilon:.4g}, with {self.confidence:.4%} confidence: {self.event} came {a} times in {self.tested} "
+            f"ε ≥ {self.epsilon:.4g}, with {self.confidence:.4%} confidence: {self.event} came {a} times in "
+            f"{self.tested} "
             f"on one input, {b} times on its neighbour"
         )
 
@@ -94,7 +95,7 @@ def _tested(
     claimed: float,
     confidence: float,
 ) -> Bound:
-    # Four statements (two directions, ε and δ), two counts in each: whatever fails, all hold with the stated confidence.
+    # Four statements (two directions, ε and δ), two counts in each: all hold together with the stated confidence.
     error = (1 - confidence) / 8
     best: Bound | None = None
     largest_delta = 0.0
@@ -120,13 +121,11 @@ def _delta(hits: tuple[int, int], n: int, epsilon: float, error: float) -> float
     return max(0.0, low - math.exp(epsilon) * high)
 
 
-def _search(
-    left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float
-) -> tuple[Event, Event]:
+def _search(left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float) -> tuple[Event, Event]:
     """The events that promise the largest ε, and the largest δ.
 
-    Sets are put together on one half of these samples and compared on the other: a set that is fitted to chance (each of
-    its outputs seen once) shows nothing there.
+    Sets are put together on one half of these samples and compared on the other: a set that is fitted to
+    chance (each of its outputs seen once) shows nothing there.
     """
     half = len(left) // 2
     scale = n / (len(left) - half)
@@ -157,9 +156,7 @@ def _quick_delta(hits: tuple[float, float], n: int, claimed: float) -> float:
     return (hits[0] - 4 * math.sqrt(hits[0]) - math.exp(claimed) * (hits[1] + 4 * math.sqrt(hits[1] + 3))) / n
 
 
-def _orders(
-    what: str, left: Counter[Hashable], right: Counter[Hashable]
-) -> Iterable[tuple[str, list[Hashable]]]:
+def _orders(what: str, left: Counter[Hashable], right: Counter[Hashable]) -> Iterable[tuple[str, list[Hashable]]]:
     """Orders in which to put features into a set: the likeliest ratio first (Neyman & Pearson), and numbers by size."""
     keys = list(left.keys() | right.keys())
     yield f"{what}, in a learned set", sorted(keys, key=lambda k: -(left[k] + 0.5) / (right[k] + 0.5))

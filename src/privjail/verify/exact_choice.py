@@ -36,8 +36,8 @@ def exponential(fast: bool, watch: Watch) -> list[Row]:
         stated = laws.exponential((0, 2, 1), Fraction(1, 2 * reach), decay)
         inputs = f"{n} options, scores 0–2, Δ = {reach}, e^−ε = {decay(ONE)}"
         rows.append(exact_row(
-            "exponential mechanism (= Gumbel noisy max)", "ε-DP", inputs, "sampler run on all scripts", verdict, decay(-ONE),
-            tied=law((0, 2, 1)) == stated,
+            "exponential mechanism (= Gumbel noisy max)", "ε-DP", inputs, "sampler run on all scripts", verdict,
+            decay(-ONE), tied=law((0, 2, 1)) == stated,
         ))  # fmt: skip
     return [*rows, _exponential_rho(fast, watch)]
 
@@ -103,8 +103,8 @@ def noisy_max(fast: bool, watch: Watch) -> list[Row]:
             factor = 1 / HALF if one_way else 1 / HALF**2
             verdict = check(law, vectors(m, values, 1, one_way, up_to_order=True), factor, watch)
             rows.append(exact_row(
-                "noisy max, exponential noise (permute and flip)", "ε-DP", domain, "sampler run on all scripts", verdict, factor,
-                tied=tied, size=m,
+                "noisy max, exponential noise (permute and flip)", "ε-DP", domain, "sampler run on all scripts", verdict,
+                factor, tied=tied, size=m,
             ))  # fmt: skip
             rows += _noisy_max_rows(m, one_way, moves, watch)
     return [*rows, *top_k(watch)]
@@ -157,7 +157,9 @@ def above_threshold(fast: bool, watch: Watch) -> list[Row]:
             return laws.first_above(data, 1, a, b)
 
         depth = 5 if fast else 9
-        tied = all(agrees(_shipped_above(mechanism, data, decay, depth), law(data)) for data in ((0, 2), (1, 1), (3, 0)))
+        tied = all(
+            agrees(_shipped_above(mechanism, data, decay, depth), law(data)) for data in ((0, 2), (1, 1), (3, 0))
+        )
         pairs = ((_moved(left, low), _moved(right, low)) for left, right in vectors(n, 3 - low, 1))
         verdict = check(law, pairs, factor, watch)
         inputs = f"{n} numbers from {low} to 2, line 1, e^−ε = {1 / factor}"

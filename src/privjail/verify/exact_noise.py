@@ -98,7 +98,7 @@ def coarse_grid() -> Row:
 
 
 def histogram(fast: bool, watch: Watch) -> list[Row]:
-    """A thresholded histogram: keys that occur get noise, and are shown from a line on. A reference; not shipped yet."""
+    """A thresholded histogram: keys that occur get noise, and are shown from a line on. A reference: not shipped."""
     rows = []
     for alpha, line in ((Fraction(1, 2), 4), (Fraction(3, 4), 9)):
         a, reach = alpha, line + 6
@@ -107,9 +107,10 @@ def histogram(fast: bool, watch: Watch) -> list[Row]:
             return laws.independent(*(laws.thresholded(table.count(k), line, a, reach) for k in range(2)))
 
         delta = laws.histogram_delta(line, a)
-        verdict = check(law, tables(2, 3 if fast else 5), 1 / a, watch)
+        most = 3 if fast else 5
+        verdict = check(law, tables(2, most), 1 / a, watch)
         rows.append(exact_row(
-            "thresholded histogram", "(ε, δ)-DP", f"all tables of ≤ {3 if fast else 5} rows and 2 keys, line {line}, e^−ε = {a}",
+            "thresholded histogram", "(ε, δ)-DP", f"all tables of ≤ {most} rows and 2 keys, line {line}, e^−ε = {a}",
             "reference law", verdict, 1 / a, delta=delta, ours=False,
         ))  # fmt: skip
     return rows

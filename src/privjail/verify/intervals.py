@@ -89,7 +89,7 @@ def zcdp(left: Law, right: Law, rho: Fraction, pure: Fraction, deepest: int = 40
     """Hold two laws against ρ-zCDP, at all orders at once.
 
     Why finitely many orders are enough: D_α never falls as α grows, so D_b ≤ ρ·a settles all of [a, b]; and
-    ε-DP (``pure``) settles every α ≥ ε/ρ. Starting from the top, a is chosen as small as D_b allows: a = D_b/ρ, rounded up.
+    ε-DP (``pure``) settles every α ≥ ε/ρ. Starting from the top, a is as small as D_b allows: a = D_b/ρ, rounded up.
     """
     with precision():
         b = max(Fraction(1), pure / rho)

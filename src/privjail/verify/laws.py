@@ -44,7 +44,7 @@ def randomised_response(value: int, k: int, truth: Number) -> Law:
 
 
 def exponential(scores: Sequence[int], gamma: Fraction, decay: Decay) -> Law:
-    """Position i with probability proportional to exp(gamma·score_i): also the largest after Gumbel noise of 1/gamma."""
+    """Position i with probability proportional to exp(gamma·score_i): also the largest after Gumbel noise."""
     best = max(scores)
     weights = [decay((best - s) * gamma) for s in scores]
     whole = sum(weights[1:], weights[0])

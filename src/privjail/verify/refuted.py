@@ -44,7 +44,12 @@ def statistically(broken: Broken, samples: int | None = None) -> Bound:
     if broken.draw is None:
         raise TypeError(f"{broken.name} cannot be drawn")
     return lower_bound(
-        broken.draw, *broken.pair, samples=samples or broken.samples, delta=broken.sampled_delta, claimed=broken.epsilon, many=True
+        broken.draw,
+        *broken.pair,
+        samples=samples or broken.samples,
+        delta=broken.sampled_delta,
+        claimed=broken.epsilon,
+        many=True,
     )
 
 
@@ -69,7 +74,9 @@ def textbook_gaussian() -> Refutation:
     with precision():
         found = gaussian_delta(sigma, Fraction(10))
         name, wrong = "Gaussian by the textbook formula at ε = 10", "it holds for ε < 1 only (V-14)"
-        return Refutation(name, wrong, bool(found > ball(delta)), f"δ ≥ {lower(found):.3g}, claimed 1e-05", None, "δ too small to see")
+        return Refutation(
+            name, wrong, bool(found > ball(delta)), f"δ ≥ {lower(found):.3g}, claimed 1e-05", None, "δ too small to see"
+        )
 
 
 def narrow_gaussian() -> Refutation:
@@ -79,7 +86,9 @@ def narrow_gaussian() -> Refutation:
     with precision():
         found = discrete_gaussian_renyi(Fraction(7), 10, Fraction(2)) / 2
         name, wrong = "Gaussian, σ 30 % too small for its ρ", "ρ doubles"
-        return Refutation(name, wrong, bool(found > ball(Fraction(1, 2))), f"ρ ≥ {lower(found):.3g}, claimed 0.5", None, "—")
+        return Refutation(
+            name, wrong, bool(found > ball(Fraction(1, 2))), f"ρ ≥ {lower(found):.3g}, claimed 0.5", None, "—"
+        )
 
 
 SCORES = (3, 0, 0), (-1, 4, 4)  # a pair at distance 4 in every element
@@ -116,7 +125,9 @@ def holds_rho(law: Callable[..., Any], rho: Fraction) -> tuple[bool | None, Any]
     with precision():
         left, right = (law(data, GAMMA, ball_decay) for data in SCORES)
         both = [zcdp(left, right, rho, Fraction(2)), zcdp(right, left, rho, Fraction(2))]
-        divergence = max((renyi(left, right, Fraction(2)), renyi(right, left, Fraction(2))), key=lambda b: float(b.mid()))
+        divergence = max(
+            (renyi(left, right, Fraction(2)), renyi(right, left, Fraction(2))), key=lambda b: float(b.mid())
+        )
     if any(v.refuted_at is not None for v in both):
         return False, divergence
     return (True if all(v.certified for v in both) else None), divergence
@@ -144,7 +155,9 @@ def opendp_row(fast: bool, watch: Watch) -> list[Row]:
     how += "; ρ of that law at every order, in intervals"
     inputs = f"{SCORES[0]} against {SCORES[1]}"
     holds = gumbel and not flip and kept is True
-    return [Row("OpenDP's make_noisy_max under zCDP", "ε²/8-zCDP", inputs, how, holds, f"ρ = {float(rho):g}", ours=False)]
+    return [
+        Row("OpenDP's make_noisy_max under zCDP", "ε²/8-zCDP", inputs, how, holds, f"ρ = {float(rho):g}", ours=False)
+    ]
 
 
 CHECKS = {"OpenDP's noisy max": opendp_row}

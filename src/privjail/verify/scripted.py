@@ -29,7 +29,8 @@ class Scripted(Noise):
     """
 
     def __init__(self, script: Sequence[int], decay: Decay, reach: int) -> None:
-        self.script, self.decay, self.reach = list(script), decay, reach
+        self.script, self.reach = list(script), reach
+        self.decay: Any = decay
         self.used, self.belows = 0, 0
         self.one = decay(Fraction(0))  # in the decay's own kind of number
         self.weight: Number = self.one
@@ -56,7 +57,7 @@ class Scripted(Noise):
         if scale == 0:
             return [0] * n
         values = range(-self.reach, self.reach + 1)
-        chances = _chances(self.decay, scale, self.reach)
+        chances: list[Number] = _chances(self.decay, scale, self.reach)
         return [values[self._choose(chances)] for _ in range(n)]
 
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:

@@ -1,8 +1,8 @@
-"""Theorems of differential privacy as obligations that an SMT solver (z3) discharges, each beside a mutant that it refutes.
+"""Theorems of differential privacy as obligations that an SMT solver (z3) discharges, each beside a mutant.
 
-An obligation is a formula without quantifiers, so z3 decides it for *all* values of its variables: all probabilities, all
-counts, every α in (0, 1). What runs over an unbounded number of outcomes, counts or mechanisms is proved as an induction:
-the step is the obligation, the start is trivial. docs/proofs.md says each in mathematical words.
+An obligation is a formula without quantifiers, so z3 decides it for *all* values of its variables: all probabilities,
+all counts, every α in (0, 1). What runs over an unbounded number of outcomes, counts or mechanisms is proved as an
+induction: the step is the obligation, the start is trivial. docs/proofs.md says each in mathematical words.
 """
 
 from __future__ import annotations

@@ -24,20 +24,22 @@ def definition() -> list[Obligation]:
         Obligation(
             "sets from points", "definition",
             "If every outcome has p ≤ c·q, every set S has P(S) ≤ c·Q(S). Induction over the outcomes in S: the step.",
-            z3.Implies(z3.And(mass, P <= c * Q, p <= c * q), P + p <= c * (Q + q)),
-            z3.Implies(z3.And(mass, P <= c * Q, p <= c * q), P + p <= Q + c * q),
+            z3.Implies(z3.And(mass, c * Q >= P, p <= c * q), P + p <= c * (Q + q)),
+            z3.Implies(z3.And(mass, c * Q >= P, p <= c * q), P + p <= Q + c * q),
             "the factor is left out for the outcomes so far",
         ),
         Obligation(
             "hockey-stick bounds every set", "definition",
-            "Let D = P(S) − c·Q(S), H = Σ max(0, p − c·q). Then D ≤ H, whether the next outcome is in S or not: the step.",
-            z3.Implies(z3.And(mass, D <= H), z3.And(D + excess <= H + positive, D <= H + positive)),
+            "Let D = P(S) − c·Q(S), H = Σ max(0, p − c·q). Then D ≤ H, whether the next outcome is in S or not: "
+            "the step.",
+            z3.Implies(z3.And(mass, D <= H), z3.And(D + excess <= H + positive, H + positive >= D)),
             z3.Implies(z3.And(mass, D <= H), z3.And(D + excess <= H, D <= H)),
             "the sum forgets the outcome",
         ),
         Obligation(
             "hockey-stick is reached", "definition",
-            "The set S* of the outcomes with p > c·q has P(S*) − c·Q(S*) = H exactly: the step. So H is the smallest δ.",
+            "The set S* of the outcomes with p > c·q has P(S*) − c·Q(S*) = H exactly: the step. So H is the "
+            "smallest δ.",
             z3.Implies(z3.And(mass, D == H), z3.If(excess > 0, D + excess, D) == H + positive),
             z3.Implies(z3.And(mass, D == H), z3.If(excess > -1, D + excess, D) == H + positive),
             "another cut than p > c·q",
@@ -45,8 +47,8 @@ def definition() -> list[Obligation]:
         Obligation(
             "pure implies approximate", "definition",
             "c-indistinguishable laws are (c′, δ)-indistinguishable for all c′ ≥ c, δ ≥ 0.",
-            z3.Implies(z3.And(Q >= 0, P <= c * Q, D >= c, H >= 0), P <= D * Q + H),
-            z3.Implies(z3.And(Q >= 0, P <= c * Q, D <= c, H >= 0), P <= D * Q + H),
+            z3.Implies(z3.And(Q >= 0, c * Q >= P, c <= D, H >= 0), P <= D * Q + H),
+            z3.Implies(z3.And(Q >= 0, c * Q >= P, c >= D, H >= 0), P <= D * Q + H),
             "a smaller factor",
         ),
     ]  # fmt: skip
@@ -66,7 +68,8 @@ def post_processing() -> list[Obligation]:
     return [
         Obligation(
             "deterministic g", "post-processing",
-            "Pr[g(M) ∈ S] = Pr[M ∈ T] with T = g⁻¹(S): the step over outcomes x of mass p. Any bound on all T then bounds all S.",
+            "Pr[g(M) ∈ S] = Pr[M ∈ T] with T = g⁻¹(S): the step over outcomes x of mass p. Any bound on all T then "
+            "bounds all S.",
             z3.Implies(z3.And(A == B, preimage), A + z3.If(S(g(x)), p, 0) == B + z3.If(T(x), p, 0)),
             z3.Implies(z3.And(A == B, T(y) == S(g(y))), A + z3.If(S(g(x)), p, 0) == B + z3.If(T(x), p, 0)),
             "T is the preimage at another point only",
@@ -74,15 +77,15 @@ def post_processing() -> list[Obligation]:
         Obligation(
             "randomised, (ε, δ)", "post-processing",
             "A kernel sends x into S with chance k ∈ [0, 1]. Then Σ (p − c·q)·k ≤ Σ max(0, p − c·q) = δ: the step.",
-            z3.Implies(z3.And(mass, 0 <= k, k <= 1, D <= H), D + excess * k <= H + positive),
-            z3.Implies(z3.And(mass, 0 <= k, D <= H), D + excess * k <= H + positive),
+            z3.Implies(z3.And(mass, k >= 0, k <= 1, D <= H), D + excess * k <= H + positive),
+            z3.Implies(z3.And(mass, k >= 0, D <= H), D + excess * k <= H + positive),
             "k may be above 1",
         ),
         Obligation(
             "randomised, pure", "post-processing",
             "With p ≤ c·q: Σ p·k ≤ c·Σ q·k: the step.",
-            z3.Implies(z3.And(mass, 0 <= k, A <= c * B, p <= c * q), A + p * k <= c * (B + q * k)),
-            z3.Implies(z3.And(mass, A <= c * B, p <= c * q), A + p * k <= c * (B + q * k)),
+            z3.Implies(z3.And(mass, k >= 0, c * B >= A, p <= c * q), A + p * k <= c * (B + q * k)),
+            z3.Implies(z3.And(mass, c * B >= A, p <= c * q), A + p * k <= c * (B + q * k)),
             "k may be negative",
         ),
     ]  # fmt: skip
@@ -93,13 +96,14 @@ def sequential() -> list[Obligation]:
 
     P, Q, p, q, c, d = _reals("P Q p q c d")
     r, t, delta = _reals("r t delta")
-    adaptive = z3.And(p >= 0, q >= 0, c >= 1, d >= 1, 0 <= r, r <= 1, 0 <= t, t <= 1, delta >= 0, r <= d * t + delta)
+    adaptive = z3.And(p >= 0, q >= 0, c >= 1, d >= 1, r >= 0, r <= 1, t >= 0, t <= 1, delta >= 0, r <= d * t + delta)
     positive = z3.If(p - c * q > 0, p - c * q, 0)
-    both = z3.And(0 <= P, 0 <= Q, 0 <= p, 0 <= q, c >= 1, d >= 1, P <= c * Q)
+    both = z3.And(P >= 0, Q >= 0, p >= 0, q >= 0, c >= 1, d >= 1, c * Q >= P)
     return [
         Obligation(
             "pure, any number of mechanisms", "sequential",
-            "P ≤ c·Q for the answers so far (c = e^{ε₁+…}), p ≤ d·q for the next, given them: P·p ≤ (c·d)·(Q·q). The step.",
+            "P ≤ c·Q for the answers so far (c = e^{ε₁+…}), p ≤ d·q for the next, given them: P·p ≤ (c·d)·(Q·q). "
+            "The step.",
             z3.Implies(z3.And(both, p <= d * q), P * p <= c * d * (Q * q)),
             z3.Implies(z3.And(both, p <= d * q), P * p <= c * (Q * q)),
             "the second factor is not paid",
@@ -120,8 +124,8 @@ def parallel() -> list[Obligation]:
 
     P, Q, p, q, c, d, top = _reals("P Q p q c d top")
     moved, moves = z3.Bools("moved moves")
-    law = z3.And(0 <= P, 0 <= Q, 0 <= p, 0 <= q, 1 <= c, 1 <= d, c <= top, d <= top)
-    so_far = z3.If(moved, P <= c * Q, P == Q)
+    law = z3.And(P >= 0, Q >= 0, p >= 0, q >= 0, c >= 1, d >= 1, c <= top, d <= top)
+    so_far = z3.If(moved, c * Q >= P, P == Q)
     here = z3.If(moves, p <= d * q, p == q)
     after = z3.If(z3.Or(moved, moves), P * p <= top * (Q * q), P * p == Q * q)
     return [
@@ -145,7 +149,7 @@ def laplace() -> list[Obligation]:
     size = z3.If(z >= 0, z, -z)
     after = z3.If(z + 1 >= 0, z + 1, -z - 1)
     # w = α^|z|, v = α^|z+1|: the exponent moves by one, so one is α times the other
-    powers = z3.And(0 < alpha, alpha < 1, w > 0, z3.If(after == size + 1, v == alpha * w, v * alpha == w))
+    powers = z3.And(alpha > 0, alpha < 1, w > 0, z3.If(after == size + 1, v == alpha * w, v * alpha == w))
     tie = z3.Or(after == size + 1, after == size - 1)
 
     def length(t: Any) -> Any:
@@ -187,7 +191,8 @@ def laplace() -> list[Obligation]:
         ),
         Obligation(
             "rounding to a coarser grid", "laplace",
-            "Write x = c·s + u, y = c·t + v with |u|, |v| ≤ c/2 (rounded to s, t) and |x − y| ≤ far·c. Then |s − t| ≤ far + 1.",
+            "Write x = c·s + u, y = c·t + v with |u|, |v| ≤ c/2 (rounded to s, t) and |x − y| ≤ far·c. Then |s − "
+            "t| ≤ far + 1.",
             z3.Implies(z3.And(-z3.Q(1, 2) <= w, w <= z3.Q(1, 2), -z3.Q(1, 2) <= v, v <= z3.Q(1, 2),
                               length((z + w) - (d + v)) <= far), length(z3.ToReal(z) - z3.ToReal(d)) <= far + 1),
             z3.Implies(z3.And(-z3.Q(1, 2) <= w, w <= z3.Q(1, 2), -z3.Q(1, 2) <= v, v <= z3.Q(1, 2),
@@ -202,12 +207,14 @@ def response() -> list[Obligation]:
 
     p, q, c, k = _reals("p q c k")
     law = z3.And(k >= 2, c >= 1, p == c / (c + k - 1), q == (1 - p) / (k - 1))
+    two = z3.And(k >= 2, c >= 1, p == c / (c + 1), q == (1 - p) / (k - 1))
     return [
         Obligation(
             "k-ary", "response",
-            "The truth with p = c/(c + k − 1), any other answer with q = (1 − p)/(k − 1): p ≤ c·q and q ≤ c·p, for every k ≥ 2.",
+            "The truth with p = c/(c + k − 1), any other answer with q = (1 − p)/(k − 1): p ≤ c·q and q ≤ c·p, for "
+            "every k ≥ 2.",
             z3.Implies(law, z3.And(p <= c * q, q <= c * p)),
-            z3.Implies(z3.And(k >= 2, c >= 1, p == c / (c + 1), q == (1 - p) / (k - 1)), z3.And(p <= c * q, q <= c * p)),
+            z3.Implies(two, z3.And(p <= c * q, q <= c * p)),
             "the p of two answers, for k of them",
         )
     ]  # fmt: skip

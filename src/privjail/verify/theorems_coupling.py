@@ -27,11 +27,13 @@ def _coupling(kind: str, low: int, high: int, width: int) -> list[Obligation]:
     return [
         Obligation(
             f"the rivals' best, {kind}", "noisy max",
-            f"M, N: the largest x_j + r_j + [j < i] over the rivals so far, on D and on D′. If M + {low} ≤ N ≤ M + {high}, and one "
-            f"more rival moves from u to v with u + {low} ≤ v ≤ u + {high} (same noise r), the maxima keep that. The step, so for "
+            f"M, N: the largest x_j + r_j + [j < i] over the rivals so far, on D and on D′. If M + {low} ≤ N ≤ M + "
+            f"{high}, and one "
+            f"more rival moves from u to v with u + {low} ≤ v ≤ u + {high} (same noise r), the maxima keep that. "
+            "The step, so for "
             "any number m of counts. (t = [j < i] settles equal scores.)",
-            z3.Implies(z3.And(near(M, N), near(u, v), 0 <= t, t <= 1), near(_max(M, u + r + t), _max(N, v + r + t))),
-            z3.Implies(z3.And(near(M, N), near(u, v), 0 <= t, t <= 1), near(_max(M, u + r + t), N)),
+            z3.Implies(z3.And(near(M, N), near(u, v), t >= 0, t <= 1), near(_max(M, u + r + t), _max(N, v + r + t))),
+            z3.Implies(z3.And(near(M, N), near(u, v), t >= 0, t <= 1), near(_max(M, u + r + t), N)),
             "the rival is forgotten on D′",
         ),
         Obligation(
@@ -48,7 +50,7 @@ def noisy_max() -> list[Obligation]:
     import z3
 
     alpha, w, P, Q, p, q, c, weight = z3.Reals("alpha w P Q p q c weight")
-    ratio = z3.And(0 < alpha, alpha < 1)
+    ratio = z3.And(alpha > 0, alpha < 1)
     one = z3.RealVal(1)
     up, up_next = w / (1 + alpha), alpha * w / (1 + alpha)  # k ≥ 0, w = α^k
     down, down_next = one - alpha * w / (1 + alpha), one - w / (1 + alpha)  # k < 0, w = α^−k ≤ 1
@@ -57,13 +59,14 @@ def noisy_max() -> list[Obligation]:
     law = z3.And(up - up_next == mass * w, down - down_next == mass * w)
     k = z3.Int("k")
     here, there = z3.If(k >= 0, w, one), z3.If(k >= 0, alpha * w, one)  # G(k), G(k + 1) of one-sided noise
-    mixture = z3.And(weight >= 0, c >= 1, P <= c * Q, p <= c * q)
+    mixture = z3.And(weight >= 0, c >= 1, c * Q >= P, p <= c * q)
     return [
         *_coupling("counts (all move one way)", 0, 1, 1),
         *_coupling("scores (each moves either way)", -1, 1, 2),
         Obligation(
             "the tail is the sum of the law", "noisy max",
-            "G(k) = Pr[X ≥ k] of discrete Laplace noise: α^k/(1 + α) for k ≥ 0, 1 − α^{1−k}/(1 + α) for k < 0. G(k) − G(k + 1) "
+            "G(k) = Pr[X ≥ k] of discrete Laplace noise: α^k/(1 + α) for k ≥ 0, 1 − α^{1−k}/(1 + α) for k < 0. "
+            "G(k) − G(k + 1) "
             "= (1 − α)/(1 + α)·α^|k| in both cases (w = α^|k|), and G → 0.",
             z3.Implies(z3.And(ratio, w > 0), law),
             z3.Implies(z3.And(ratio, w > 0), up - up_next == mass * w * alpha),
@@ -72,30 +75,32 @@ def noisy_max() -> list[Obligation]:
         Obligation(
             "powers stay between 0 and 1", "noisy max",
             "0 < α^n ≤ 1 for every n ≥ 0: the step from n to n + 1.",
-            z3.Implies(z3.And(ratio, 0 < w, w <= 1), z3.And(0 < alpha * w, alpha * w <= 1)),
-            z3.Implies(z3.And(ratio, 0 < w, w <= 1), z3.And(0 < alpha * w, alpha * w <= alpha / 2)),
+            z3.Implies(z3.And(ratio, w > 0, w <= 1), z3.And(alpha * w > 0, alpha * w <= 1)),
+            z3.Implies(z3.And(ratio, w > 0, w <= 1), z3.And(alpha * w > 0, alpha * w <= alpha / 2)),
             "powers stay below α/2",
         ),
         Obligation(
             "a shift of one costs 1/α", "noisy max",
             "α·G(k) ≤ G(k + 1) ≤ G(k) for all whole k and every α in (0, 1), with w = α^|k| ≤ 1.",
-            z3.Implies(z3.And(ratio, 0 < w, w <= 1), tails),
-            z3.Implies(z3.And(ratio, 0 < w), tails),
+            z3.Implies(z3.And(ratio, w > 0, w <= 1), tails),
+            z3.Implies(z3.And(ratio, w > 0), tails),
             "w may be above 1",
         ),
         Obligation(
             "geometric noise has such tails, too", "noisy max",
-            "One-sided noise: G(k) = α^k for k ≥ 0 and 1 below: α·G(k) ≤ G(k + 1) ≤ G(k) for all whole k (w = α^k where k ≥ 0).",
-            z3.Implies(z3.And(ratio, 0 < w, w <= 1), z3.And(alpha * here <= there, there <= here)),
-            z3.Implies(z3.And(ratio, 0 < w, w <= 1), z3.And(here <= there, there <= here)),
+            "One-sided noise: G(k) = α^k for k ≥ 0 and 1 below: α·G(k) ≤ G(k + 1) ≤ G(k) for all whole k (w = α^k "
+            "where k ≥ 0).",
+            z3.Implies(z3.And(ratio, w > 0, w <= 1), z3.And(alpha * here <= there, there <= here)),
+            z3.Implies(z3.And(ratio, w > 0, w <= 1), z3.And(here <= there, there <= here)),
             "a shift for nothing",
         ),
         _real_tail(),
         Obligation(
             "over all noise of the rivals", "noisy max",
-            "Given the rivals' noise, Pr[i wins] is p on D, q on D′ with p ≤ c·q. Weighted sums over that noise keep it: the step.",
+            "Given the rivals' noise, Pr[i wins] is p on D, q on D′ with p ≤ c·q. Weighted sums over that noise "
+            "keep it: the step.",
             z3.Implies(mixture, P + weight * p <= c * (Q + weight * q)),
-            z3.Implies(z3.And(c >= 1, P <= c * Q, p <= c * q), P + weight * p <= c * (Q + weight * q)),
+            z3.Implies(z3.And(c >= 1, c * Q >= P, p <= c * q), P + weight * p <= c * (Q + weight * q)),
             "weights may be negative",
         ),
     ]  # fmt: skip
@@ -107,13 +112,14 @@ def _real_tail() -> Obligation:
 
     t, s, alpha, e_t, e_s, e_one = z3.Reals("t s alpha e_t e_s e_one")
     # e_t = e^{−t/b} and e_s = e^{−s/b} at t ≤ s ≤ t + 1, α = e^{−1/b}: exp falls, and one unit is the factor α.
-    falls = z3.And(0 < alpha, alpha < 1, t <= s, s <= t + 1, e_s <= e_t, e_s >= alpha * e_t, e_t > 0)
+    falls = z3.And(alpha > 0, alpha < 1, t <= s, s <= t + 1, e_s <= e_t, e_s >= alpha * e_t, e_t > 0)
     anchored = z3.And(z3.Implies(t <= 0, e_t >= 1), z3.Implies(s >= 0, e_s <= 1), z3.Implies(s <= 1, e_s >= alpha))
     upper = z3.And(z3.Implies(s <= 0, e_s >= 1), z3.Implies(t >= 0, e_t <= 1))
     G, H = z3.If(t <= 0, 1, e_t), z3.If(s <= 0, 1, e_s)
     return Obligation(
         "exponential noise on the reals", "noisy max",
-        "G(t) = min(1, e^{−t/b}). A shift from t to s ≤ t + 1: α·G(t) ≤ G(s) ≤ G(t), from the facts that exp falls, that "
+        "G(t) = min(1, e^{−t/b}). A shift from t to s ≤ t + 1: α·G(t) ≤ G(s) ≤ G(t), from the facts that exp "
+        "falls, that "
         "e^{−(t+1)/b} = α·e^{−t/b} and that e⁰ = 1. So the law that the library draws from has the same coupling.",
         z3.Implies(z3.And(falls, anchored, upper), z3.And(alpha * G <= H, H <= G)),
         z3.Implies(z3.And(falls, anchored, upper), z3.And(G <= H, H <= G)),
@@ -126,7 +132,7 @@ def exponential() -> list[Obligation]:
 
     W, V, w, v, b = z3.Reals("W V w v b")
     near = z3.And(w > 0, v > 0, b >= 1, w <= b * v, v <= b * w)
-    sums = z3.And(W > 0, V > 0, W <= b * V, V <= b * W)
+    sums = z3.And(W > 0, V > 0, b * V >= W, b * W >= V)
     return [
         Obligation(
             "sums of weights", "exponential",
@@ -151,11 +157,12 @@ def above_threshold() -> list[Obligation]:
     x, y, r, t, line = z3.Ints("x y r t line")
     P, Q, a, b, alpha, w, v = z3.Reals("P Q a b alpha w v")
     moved = z3.And(x - 1 <= y, y <= x + 1)
-    shifts = z3.And(0 < alpha, alpha < 1, w > 0, v > 0, alpha * P <= Q, alpha * a <= b, P > 0, Q > 0, a > 0, b > 0)
+    shifts = z3.And(alpha > 0, alpha < 1, w > 0, v > 0, alpha * P <= Q, alpha * a <= b, P > 0, Q > 0, a > 0, b > 0)
     return [
         Obligation(
             "those below stay below", "above-threshold",
-            "x + r < line + t ⟹ x′ + r < line + (t + 1), for every number that moves by at most one: any number of them.",
+            "x + r < line + t ⟹ x′ + r < line + (t + 1), for every number that moves by at most one: any number of "
+            "them.",
             z3.Implies(z3.And(moved, x + r < line + t), y + r < line + t + 1),
             z3.Implies(z3.And(moved, x + r < line + t), y + r < line + t),
             "the line is not shifted",
@@ -169,7 +176,8 @@ def above_threshold() -> list[Obligation]:
         ),
         Obligation(
             "the price of both shifts", "above-threshold",
-            "One step of the line's noise costs at most 1/α = e^{ε/2}, two steps of the number's noise (of half the rate) at "
+            "One step of the line's noise costs at most 1/α = e^{ε/2}, two steps of the number's noise (of half "
+            "the rate) at "
             "most 1/α again: together P·a ≤ α^−2·Q·b = e^ε·Q·b. The shifts are one-to-one, so summing keeps it.",
             z3.Implies(shifts, alpha * alpha * (P * a) <= Q * b),
             z3.Implies(shifts, alpha * (P * a) <= Q * b),
@@ -182,18 +190,18 @@ def histogram() -> list[Obligation]:
     import z3
 
     p, q, c, tail, delta = z3.Reals("p q c tail delta")
-    hidden = z3.And(c >= 1, 0 <= tail, tail <= delta, delta <= 1)
+    hidden = z3.And(c >= 1, tail >= 0, tail <= delta, delta <= 1)
     return [
         Obligation(
             "a key that one row brings in", "histogram",
             "On D the key is absent: hidden with chance 1. On D′ it is shown with chance at most δ. Every set S: "
             "Pr[S] ≤ c·Pr′[S] + δ in both directions (p: is 'hidden' in S; q: the part of the tail in S).",
             z3.Implies(
-                z3.And(hidden, z3.Or(p == 0, p == 1), 0 <= q, q <= tail),
+                z3.And(hidden, z3.Or(p == 0, p == 1), q >= 0, q <= tail),
                 z3.And(p <= c * (p * (1 - tail) + q) + delta, p * (1 - tail) + q <= c * p + delta),
             ),
             z3.Implies(
-                z3.And(hidden, z3.Or(p == 0, p == 1), 0 <= q, q <= tail),
+                z3.And(hidden, z3.Or(p == 0, p == 1), q >= 0, q <= tail),
                 p * (1 - tail) + q <= c * p,
             ),
             "δ is not paid",
