@@ -227,13 +227,16 @@ SPARSE = [
            law=_line_without_noise, draw=lambda xs, n: [next((i for i, b in enumerate(bits) if b), None)
                                                         for bits in _draw_answers(1, 0.0, 1.0)(xs, n)]),
     Broken("sparse vector that goes on", "Chen et al. 2015: no limit on answers above",
-           ((0,) * 5 + (1,) * 5, (1,) * 5 + (0,) * 5), 1 / HALF**2, law=lambda xs: _every_answer(xs, (0,) * 5 + (1,) * 5, 1, TwoSided(HALF), TwoSided(HALF)),
+           ((0,) * 5 + (1,) * 5, (1,) * 5 + (0,) * 5), 1 / HALF**2,
+           law=lambda xs: _every_answer(xs, (0,) * 5 + (1,) * 5, 1, TwoSided(HALF), TwoSided(HALF)),
            draw=_draw_answers(1, 1.0, 1.0), epsilon=2.0),
     Broken("sparse vector, noise for one answer, four given", "Lee & Clifton 2014",
-           ((0,) * 5 + (1,) * 4, (1,) * 5 + (0,) * 4), FOUR, law=lambda xs: _every_answer(xs, (0,) * 5 + (1,) * 4, 1, TwoSided(HALF), TwoSided(HALF**3)),
+           ((0,) * 5 + (1,) * 4, (1,) * 5 + (0,) * 4), FOUR,
+           law=lambda xs: _every_answer(xs, (0,) * 5 + (1,) * 4, 1, TwoSided(HALF), TwoSided(HALF**3)),
            draw=_draw_answers(1, 2.0, 2 / 3, most=4), epsilon=2.0),
     Broken("sparse vector that returns the noisy value", "Roth 2011: the value bounds the line",
-           ((0,) * 5 + (1,), (1,) * 5 + (0,)), 1 / HALF**2, law=_value_after, draw=_draw_value_after, epsilon=1.0, samples=40_000),
+           ((0,) * 5 + (1,), (1,) * 5 + (0,)), 1 / HALF**2,
+           law=_value_after, draw=_draw_value_after, epsilon=1.0, samples=40_000),
 ]  # fmt: skip
 
 
@@ -267,9 +270,11 @@ TRUTH = math.e / (1 + math.e)
 
 SHOWN = [
     Broken("thresholded histogram, line off by one", "≥ where > was priced (V-13)", (0, 1),
-           delta=laws.histogram_delta(4, HALF), law=lambda c: _shown(c, 3), draw=_draw_shown(3), sampled_delta=TAIL),
+           delta=laws.histogram_delta(4, HALF),
+           law=lambda c: _shown(c, 3), draw=_draw_shown(3), sampled_delta=TAIL),
     Broken("histogram, line held against the exact count", "whether a key is shown is exact", (3, 4),
-           delta=laws.histogram_delta(4, HALF), law=lambda c: _shown(c, 4, False), draw=_draw_shown(4, False), sampled_delta=TAIL),
+           delta=laws.histogram_delta(4, HALF),
+           law=lambda c: _shown(c, 4, False), draw=_draw_shown(4, False), sampled_delta=TAIL),
     Broken("histogram of the keys that occur", "no line at all (V-20)", (0, 1),
            law=lambda c: _shown(c, 1, False), draw=_draw_shown(1, False)),
     Broken("k-ary response with the truth of two answers", "truth e^ε/(e^ε + 1) for k = 4", (0, 1),

@@ -137,6 +137,8 @@ def local(fast: bool, watch: Watch) -> list[Row]:
     """Every local randomiser: all pairs of answers are neighbours."""
     rows = []
     for name, channel in channels().items():
+        if fast and name == "local hashing":  # 40,000 outputs
+            continue
         size = channel.domain.size
         table: list[Law] = [{o: channel.law(o, d) for o in channel.outputs()} for d in range(size)]
         whole = all(sum(law.values()) == 1 for law in table)
