@@ -236,7 +236,7 @@ SPARSE = [
            draw=_draw_answers(1, 2.0, 2 / 3, most=4), epsilon=2.0),
     Broken("sparse vector that returns the noisy value", "Roth 2011: the value bounds the line",
            ((0,) * 5 + (1,), (1,) * 5 + (0,)), 1 / HALF**2,
-           law=_value_after, draw=_draw_value_after, epsilon=1.0, samples=40_000),
+           law=_value_after, draw=_draw_value_after, epsilon=1.0, samples=80_000),
 ]  # fmt: skip
 
 

@@ -103,8 +103,8 @@ def noisy_max(fast: bool, watch: Watch) -> list[Row]:
             factor = 1 / HALF if one_way else 1 / HALF**2
             verdict = check(law, vectors(m, values, 1, one_way, up_to_order=True), factor, watch)
             rows.append(exact_row(
-                "noisy max, exponential noise (permute and flip)", "ε-DP", domain, "sampler run on all scripts",
-                verdict, factor, tied=tied, size=m,
+                "noisy max, exponential noise (permute and flip)", "ε-DP", domain,
+                "sampler run on all scripts of 4 inputs", verdict, factor, tied=tied, size=m,
             ))  # fmt: skip
             rows += _noisy_max_rows(m, one_way, moves, watch)
     return [*rows, *top_k(watch)]
@@ -168,7 +168,7 @@ def above_threshold(fast: bool, watch: Watch) -> list[Row]:
                 "above-threshold",
                 "ε-DP",
                 inputs,
-                f"sampler run on all scripts within ±{depth}",
+                f"sampler run on all scripts within ±{depth} of 3 inputs",
                 verdict,
                 factor,
                 tied=tied,

@@ -44,8 +44,8 @@ def _laplace_row(alpha: Fraction, n: int, distance: int, watch: Watch) -> Row:
     verdict = check(law, within_l1(n, 2, grid.steps), decay(-ONE), watch)
     shape = "one number" if n == 1 else f"{n} numbers"
     return exact_row(
-        "Laplace", "ε-DP", f"{shape}, Δ₁ = {grid.steps} steps, e^−ε = {decay(ONE)}", "sampler run on all scripts",
-        verdict, decay(-ONE), tied=tied,
+        "Laplace", "ε-DP", f"{shape}, Δ₁ = {grid.steps} steps, e^−ε = {decay(ONE)}",
+        "sampler run on all scripts of 2 inputs, 3 grids", verdict, decay(-ONE), tied=tied,
     )  # fmt: skip
 
 

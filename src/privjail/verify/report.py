@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from privjail.verify import exact_choice, exact_noise, refuted, sound
+from privjail.verify import draws, exact_choice, exact_noise, refuted, sound
 from privjail.verify.refuted import Refutation
 from privjail.verify.row import Row, Watch
 from privjail.verify.symbolic import THEOREMS, Obligation, obligations, proved, vacuous
 from privjail.verify.symbolic import refuted as is_refuted
 
 Check = Callable[[bool, Watch], list[Row]]
-CHECKS: dict[str, Check] = {**exact_noise.CHECKS, **exact_choice.CHECKS, **refuted.CHECKS, **sound.CHECKS}
+CHECKS: dict[str, Check] = {
+    **exact_noise.CHECKS,
+    **exact_choice.CHECKS,
+    **draws.CHECKS,
+    **refuted.CHECKS,
+    **sound.CHECKS,
+}
 
 
 @dataclass

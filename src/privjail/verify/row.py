@@ -57,5 +57,5 @@ def exact_row(
     if delta:
         spent = float(Fraction(verdict.delta) / Fraction(delta))
         shown = f"{'100 % of δ (equality)' if verdict.delta == delta else f'{spent:.4%} of δ'}"
-    how = f"exact fractions, {verdict.pairs:,} pairs; {how}"
+    how = f"exact fractions, {verdict.pairs:,} {'pair' if verdict.pairs == 1 else 'pairs'}; {how}"
     return Row(mechanism, claim, inputs, how, verdict.holds(delta) and tied, shown, ours, size, share)

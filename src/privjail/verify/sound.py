@@ -67,7 +67,7 @@ def blackbox_rows(fast: bool, watch: Watch, samples: int = 8000) -> list[Row]:
     rows = []
     for case in cases():
         bound = audited(case, 1500 if fast else samples)
-        how = f"black box, {samples:,} runs on each input; {bound.event}"
+        how = f"black box, {1500 if fast else samples:,} runs on each input; {bound.event}"
         holds = bound.epsilon <= case.epsilon and bound.delta <= case.delta
         reached = f"ε ≥ {bound.epsilon:.3f} of {case.epsilon:g}"
         rows.append(Row(case.name, case.claim, f"{case.pair[0]} against {case.pair[1]}", how, holds, reached))
