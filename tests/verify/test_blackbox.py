@@ -74,6 +74,23 @@ def test_equal_laws_show_nothing() -> None:
     assert found.epsilon < 0.2 and found.delta < 0.05
 
 
+def test_an_event_is_not_tested_on_what_it_was_learned_from() -> None:
+    """60 equally likely outputs, whatever the input: a bound above 0 is wrong, and rare even at 60 % confidence."""
+    rng = np.random.default_rng(7)
+    wrong = sum(
+        lower_bound(lambda _, n: rng.integers(60, size=n).tolist(), 0, 1, samples=600, confidence=0.6, many=True).epsilon > 0
+        for _ in range(60)
+    )
+    assert wrong < 60 * 0.4
+
+
+def test_outputs_that_never_repeat_are_told_apart_by_their_size() -> None:
+    """Continuous noise: sets of single outputs fit the learning half by chance; a cut is chosen instead."""
+    rng = np.random.default_rng(8)
+    found = lower_bound(lambda x, n: (x + rng.laplace(size=n)).round(9).tolist(), 0, 1, samples=8000, many=True)
+    assert 0.6 < found.epsilon <= 1
+
+
 def test_clopper_pearson() -> None:
     """Against the defining tails of the binomial law."""
     low, high = clopper_pearson(7, 50, 0.01)

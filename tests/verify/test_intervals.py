@@ -62,6 +62,7 @@ def test_a_rho_is_certified_at_every_order_or_refuted() -> None:
         assert zcdp(gumbel[0], gumbel[1], rho, F(2)).certified
         wrong = zcdp(flip[0], flip[1], rho, F(2))
         assert not wrong.certified and wrong.refuted_at is not None
+        assert not zcdp(flip[0], flip[1], F(3, 4), F(2)).certified  # only orders near 1 tell: none may be skipped
         assert zcdp(flip[0], flip[1], F(2), F(2)).certified  # ε²/2, which pure ε-DP gives
         assert lower(renyi(flip[0], flip[1], F(2))) > 1.378 > 1 == 2 * rho
         near_miss = zcdp(gumbel[0], gumbel[1], rho / 2, F(2))
@@ -72,3 +73,22 @@ def test_a_ball_that_touches_a_claim_does_not_pass() -> None:
     with precision():
         third = ball(F(1, 3))
         assert not (third <= ball(F(1, 3)) and third * 3 < 1) and not third * 3 < 1
+
+
+def test_no_order_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each order visited settles all down to the next: D_b ≤ ρ·a, from ε/ρ to 1."""
+    visited: list[tuple[F, float]] = []
+
+    def spy(left: laws.Law, right: laws.Law, order: F) -> object:
+        found = renyi(left, right, order)
+        visited.append((order, lower(found)))
+        return found
+
+    monkeypatch.setattr("privjail.verify.intervals.renyi", spy)
+    rho = F(1, 32)
+    with precision():
+        left, right = (laws.exponential(data, F(1, 4), ball_decay) for data in ((0, 1), (1, 0)))
+        assert zcdp(left, right, rho, F(1, 2)).certified
+    orders = [order for order, _ in visited] + [F(1)]
+    assert orders[0] == 16
+    assert all(d <= float(rho) * max(1.0, float(a)) + 1e-15 for (_, d), a in zip(visited, orders[1:], strict=True))

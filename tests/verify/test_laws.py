@@ -139,3 +139,24 @@ def test_neighbours_are_all_there() -> None:
     assert all(len(right) == len(left) + 1 for left, right in pairs) and len(pairs) == 2 * (1 + 2 + 3)
     moves = {tuple(b - a for a, b in zip(x, y, strict=True)) for x, y in counted(iter(pairs), histogram(2))}
     assert moves == {(1, 0), (0, 1)}
+
+
+def test_the_ratio_is_the_largest_of_all() -> None:
+    left, right = laws.geometric(0, A, 4), laws.noisy_max((0, 2, 1), TwoSided(A))
+    assert ratio(right, {k: left[k] for k in right}) == max(p / left[k] for k, p in right.items())
+    rising = {k: F(1, 4) for k in range(4)}, {k: F(10 - k, 34) for k in range(4)}
+    assert ratio(*rising) == F(34, 28) and ratio(*rising[::-1]) == F(40, 34)
+
+
+def test_each_pair_is_checked_in_both_directions() -> None:
+    table = {0: {"a": F(1, 2), "b": F(1, 2)}, 1: {"a": F(9, 10), "b": F(1, 10)}}  # 9/5 one way, 5 the other
+    for pair in ((0, 1), (1, 0)):
+        verdict = check(table.__getitem__, [pair], F(2))
+        assert not verdict.holds() and verdict.reached == 5 and verdict.delta == F(3, 10)
+
+
+def test_a_stated_law_may_not_exceed_what_was_found_by_more_than_was_lost() -> None:
+    found = found_law(lambda noise: noise.below(2), Rational(A))
+    assert found.law == {0: F(1, 2), 1: F(1, 2)} and found.lost == 0
+    assert agrees(found, {0: F(1, 2), 1: F(1, 2)})
+    assert not agrees(found, {0: F(1, 2), 1: F(1, 2), 2: F(1, 100)}) and not agrees(found, {0: F(1, 2), 1: F(2, 3)})
