@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,12 @@ import pytest
 from privjail.errors import DPError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.noise import Noise
+from privjail.verify import laws
+from privjail.verify.broken import SPARSE, Broken
+from privjail.verify.law import check
+from privjail.verify.refuted import exactly
+from privjail.verify.row import share_of
+from privjail.verify.series import TwoSided
 
 from .laws import vector
 from .samples import fits
@@ -20,121 +27,37 @@ from .samples import fits
 EPS = Fraction(1)
 
 
-def _pmf(x: int, b: float) -> float:
-    if b == 0:
-        return float(x == 0)
-    a = math.exp(-1 / b)
-    return (1 - a) / (1 + a) * a ** abs(x)
-
-
-def _at_least(x: int, b: float) -> float:
-    """Pr[X ≥ x] for discrete Laplace noise, without cancellation."""
-    if b == 0:
-        return float(x <= 0)
-    a = math.exp(-1 / b)
-    return a**x / (1 + a) if x > 0 else 1 - a ** (1 - x) / (1 + a)
-
-
-def _below(x: int, b: float) -> float:
-    return _at_least(1 - x, b)
-
-
-def first_above(xs: Sequence[int], line: int, outer: float, inner: float) -> dict[Any, float]:
+def _law(xs: Sequence[int], line: int, outer: float, inner: float) -> dict[Any, float]:
     """The law of the first position whose noisy value reaches the noisy line."""
-    law: dict[Any, list[float]] = {}
-    reach = int(60 * outer) + 2 if outer else 0
-    for shift in range(-reach, reach + 1):
-        left = _pmf(shift, outer)
-        for i, x in enumerate(xs):
-            law.setdefault(i, []).append(left * _at_least(line + shift - x, inner))
-            left *= _below(line + shift - x, inner)
-        law.setdefault(None, []).append(left)
-    return {key: math.fsum(parts) for key, parts in law.items()}
+    law = laws.first_above(xs, line, TwoSided(math.exp(-1 / outer)), TwoSided(math.exp(-1 / inner)))
+    return dict(law)
 
 
-def every_answer(xs: Sequence[int], line: int, outer: float, inner: float) -> dict[Any, float]:
-    """A broken variant: goes on after the first that is above, and answers for all (Chen et al. 2015)."""
-    law: dict[Any, float] = {}
-    reach = int(60 * outer) + 2
-    for shift in range(-reach, reach + 1):
-        up = [_at_least(line + shift - x, inner) for x in xs]
-        for bits in product((0, 1), repeat=len(xs)):
-            p = _pmf(shift, outer)
-            for bit, each in zip(bits, up, strict=True):
-                p *= each if bit else 1 - each
-            law[bits] = law.get(bits, 0.0) + p
-    return law
-
-
-def _loss(left: dict[Any, float], right: dict[Any, float]) -> float:
-    worst = 0.0
-    for key, p in left.items():
-        q = right[key]
-        if p != q and min(p, q) < 1e-200:
-            return math.inf
-        if p != q:
-            worst = max(worst, abs(math.log(p / q)))
-    return worst
-
-
-def _pairs(n: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Neighbours: all vectors of 0 and 1 against all moves of one step."""
-    return [
-        (xs, tuple(x + m for x, m in zip(xs, moves, strict=True)))
-        for xs in product((0, 1), repeat=n)
-        for moves in product((-1, 0, 1), repeat=n)
-    ]
-
-
-def _refuted(
-    law: Any, outer: float, inner: float, eps: float, n: int = 3, lines: Sequence[int] = (-6, 0, 1, 6)
-) -> bool:
-    return any(
-        _loss(law(left, line, outer, inner), law(right, line, outer, inner)) > eps * (1 + 1e-9)
-        for line in lines
-        for left, right in _pairs(n)
-    )
-
-
-def _far(outer: float, inner: float, n: int = 200, line: int = 5) -> float:
-    """The hardest pairs: many that are below move one way, the last one the other way."""
-    worst = 0.0
-    for last in (-20, -10, 0, line):
-        for step in (1, -1):
-            left, right = [0] * n + [last], [step] * n + [last - step]
-            worst = max(worst, _loss(*(first_above(xs, line, outer, inner) for xs in (left, right))))
-    return worst
-
-
-def test_ours_is_not_refuted_v44() -> None:
-    """V-44: scales as the mechanism itself computes them."""
+def test_scales_are_those_of_the_law_that_is_verified_v44() -> None:
+    """V-44: privjail.verify checks the law at these scales, over all neighbours of a small domain."""
     for reach, eps in ((1, Fraction(2)), (1, Fraction(4)), (2, Fraction(2))):
         grid, outer, inner = AboveThreshold(eps, Fraction(0)).scales(vector(3, reach))
         assert (outer, inner, grid.coarser) == (float(2 * reach / eps), float(4 * reach / eps), 1)
-        if reach == 1:
-            assert not _refuted(first_above, outer, inner, float(eps))
-    assert _far(2.0, 4.0) <= 1 + 1e-9
+
+
+def _far(outer: Fraction, inner: Fraction, claimed: Fraction) -> float:
+    """The reached share of ε on the hardest pairs: many that are below move one way, the last one the other way."""
+    law = partial(laws.first_above, line=1, outer=TwoSided(outer), inner=TwoSided(inner))
+    pairs = [((0,) * 25 + (last,), (step,) * 25 + (last - step,)) for last in (-8, 1) for step in (1, -1)]
+    return share_of(check(law, pairs, claimed).reached, claimed)
 
 
 def test_noise_30_percent_too_small_is_refuted_v44() -> None:
-    """V-44: the checker is sharp enough to see it."""
-    assert _far(2.0, 4.0) > 0.99  # so the claim of ε = 1 is reached
-    assert _far(0.7 * 2.0, 0.7 * 4.0) > 1.3
+    """V-44: with e^(−ε/28) = 24/25; scales 2/ε and 4/ε decay by its 14th and 7th power, 30 % less noise by the 20th and 10th."""
+    a = Fraction(24, 25)
+    assert 0.8 < _far(a**14, a**7, 1 / a**28) <= 1
+    assert _far(a**20, a**10, 1 / a**28) > 1.1
 
 
-@pytest.mark.parametrize(
-    ("what", "law", "outer", "inner"),
-    [
-        ("no noise on the numbers (Stoddard et al. 2014)", first_above, 2.0, 0.0),
-        ("no noise on the threshold", first_above, 0.0, 2.0),
-        ("goes on after the first answer (Chen et al. 2015)", every_answer, 2.0, 2.0),
-        ("noise for Δ where 2Δ is needed", first_above, 0.5, 0.5),
-    ],
-)
-def test_the_wrong_variants_are_refuted_v44(what: str, law: Any, outer: float, inner: float) -> None:
+@pytest.mark.parametrize("broken", SPARSE, ids=lambda b: b.name)
+def test_the_wrong_variants_are_refuted_v44(broken: Broken) -> None:
     """V-44: Lyu, Su, Li 2017 list them."""
-    eps = 1.0
-    assert _refuted(law, outer, inner, eps, n=4 if law is first_above else 5, lines=(0, 1, 4))
+    assert exactly(broken)[0]
 
 
 class Fixed(Noise):
@@ -166,7 +89,7 @@ def test_the_sampler_follows_the_law_v5() -> None:
     drawn = [mechanism.sample(vector(3, 1), [0, 2, 1], noise) for _ in range(4000)]
     keys = [0, 1, 2, None]
     counts = [drawn.count(k) for k in keys]
-    law, less = first_above([0, 2, 1], 2, 1.0, 2.0), first_above([0, 2, 1], 2, 0.7, 1.4)
+    law, less = _law([0, 2, 1], 2, 1.0, 2.0), _law([0, 2, 1], 2, 0.7, 1.4)
     assert fits(counts, [law[k] for k in keys])
     assert not fits(counts, [less[k] for k in keys])
 

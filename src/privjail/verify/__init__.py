@@ -1,0 +1,1 @@
+"""Tries to refute mechanisms and programs: exactly where possible, statistically where not."""

@@ -1,0 +1,159 @@
+"""The pages that `make verify` writes: docs/verified.md (what was checked) and docs/proofs.md (what was proved)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from privjail.verify import draws, exact_choice, exact_noise, refuted, sound
+from privjail.verify.refuted import Refutation
+from privjail.verify.row import Row, Watch
+from privjail.verify.symbolic import THEOREMS, Obligation, obligations, proved, vacuous
+from privjail.verify.symbolic import refuted as is_refuted
+
+Check = Callable[[bool, Watch], list[Row]]
+CHECKS: dict[str, Check] = {
+    **exact_noise.CHECKS,
+    **exact_choice.CHECKS,
+    **draws.CHECKS,
+    **refuted.CHECKS,
+    **sound.CHECKS,
+}
+
+
+@dataclass
+class Findings:
+    """Everything that a run found."""
+
+    rows: list[Row] = field(default_factory=list)
+    refutations: list[Refutation] = field(default_factory=list)
+    proofs: list[tuple[Obligation, bool]] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        """Claims of ours that do not hold, wrong ones that were not refuted, and obligations that were not proved."""
+        bad = [f"{row.mechanism}: {row.claim} ({row.inputs}) does not hold" for row in self.rows if not row.holds]
+        bad += [f"{r.name} was not refuted" for r in self.refutations if not (r.exact or r.statistical)]
+        return bad + [
+            f"{o.theorem} / {o.name} was not proved, or its mutant was" for o, good in self.proofs if not good
+        ]
+
+
+def prove(watch: Watch) -> list[tuple[Obligation, bool]]:
+    """Each obligation: proved, its mutant refuted, its hypotheses possible."""
+    found = []
+    for each in obligations():
+        found.append((each, proved(each.claim) and is_refuted(each.mutant) and not vacuous(each.claim)))
+        watch()
+    return found
+
+
+def verified_page(found: Findings, seconds: float) -> str:
+    """docs/verified.md."""
+    good = sum(row.holds for row in found.rows)
+    parts = [
+        "# What has been verified",
+        "",
+        f"Written by `make verify` (`python -m privjail.verify`); do not edit. This run: {good} of "
+        f"{len(found.rows)} checks hold, "
+        f"{sum(bool(r.exact or r.statistical) for r in found.refutations)} of {len(found.refutations)} wrong claims "
+        "refuted, "
+        f"{sum(ok for _, ok in found.proofs)} of {len(found.proofs)} obligations proved (see [proofs](proofs.md)); "
+        f"{seconds / 60:.0f} minutes. How to read it, and how to check a mechanism of your own: [verify](verify.md).",
+        "",
+        *_noisy_max(found.rows),
+        *_rows("What this library runs", [r for r in found.rows if r.ours]),
+        *_rows("Reference laws, and what others run", [r for r in found.rows if not r.ours]),
+        *_refutations(found.refutations),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    shown = ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+    return ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *shown, ""]
+
+
+def _noisy_max(rows: list[Row]) -> list[str]:
+    """Noisy max over counts: ε whatever m is, beside the m·ε of composition."""
+    counts = [row for row in rows if row.size and "counts" in row.inputs]
+    kinds = list(dict.fromkeys(row.mechanism for row in counts))
+    lines = []
+    for m in sorted({row.size for row in counts}):
+        by_kind = {row.mechanism: row for row in counts if row.size == m}
+        lines.append([str(m), f"{m}·ε", *(_verdict(by_kind[kind]) for kind in kinds)])
+    text = (
+        "Counts of rows: one row added moves any of the m counts up by one. Composition prices the m noisy counts "
+        "at m·ε. The position "
+        "of the largest alone costs ε for every m. Beside the verdict: the share of ε that is reached over all "
+        "pairs tried."
+    )
+    return ["## Report noisy max", "", text, "", *_table(["m", "composition", *kinds], lines)]
+
+
+def _verdict(row: Row) -> str:
+    return f"{'ε' if row.holds else '**not ε**'}; {row.reached}"
+
+
+def _rows(title: str, rows: list[Row]) -> list[str]:
+    lines = [[r.mechanism, r.claim, r.inputs, r.how, "holds" if r.holds else "**refuted**", r.reached] for r in rows]
+    return [f"## {title}", "", *_table(["mechanism", "claim", "inputs", "how", "verdict", "reached"], lines)]
+
+
+def _mark(said: bool | None) -> str:
+    return "—" if said is None else "refuted" if said else "not refuted"
+
+
+def _refutations(found: list[Refutation]) -> list[str]:
+    lines = [[r.name, r.wrong, _mark(r.exact), r.exact_found, _mark(r.statistical), r.statistical_found] for r in found]
+    both = sum(r.exact is True and r.statistical is True for r in found)
+    text = f"{len(found)} wrong claims; {both} are refuted by both checkers. "
+    text += "A bound of the black box holds with 99.99 % confidence."
+    heads = ["variant", "what is wrong", "exact", "exact finding", "black box", "black-box finding"]
+    return ["## Broken variants", "", text, "", *_table(heads, lines)]
+
+
+PROOFS_INTRO = """# What is proved, and for which inputs
+
+Written by `make verify`; do not edit. Each statement below is a formula without quantifiers that z3 shows to hold
+for **all** values of its variables: all probabilities, all whole counts, every α = e^−ε in (0, 1), rational or not.
+Each has a mutant, a slightly stronger claim, for which z3 must find values that refute it; and its hypotheses must
+be satisfiable.
+
+**For all inputs**: every formula on this page. Where a statement runs over any number of outcomes, counts, elements
+or mechanisms, the formula is the step of an induction. That the steps add up to the theorem (the induction itself,
+sums over countably many outcomes, and from discrete noise to densities) is argued in words here, not checked by
+machine.
+
+**For bounded inputs only**: the tables of [verified.md](verified.md). They hold the code that runs against its
+laws, on all neighbours of a small domain; these formulas are about the laws. The theorems are those of the
+definitions of differential privacy (post-processing, sequential and parallel composition, (ε, δ), Laplace noise)
+and of report noisy max over counts, where the coupling shifts one noise by one.
+
+Notation: p, q are probabilities of one outcome on neighbouring D, D′; P, Q sums or products so far; c, d, b ≥ 1 are
+powers of e; δ is `delta`; ¬, ∧, ⟹ are written `Not`, `And`, `Implies`.
+"""
+
+
+def proofs_page(found: Sequence[tuple[Obligation, bool]]) -> str:
+    """docs/proofs.md."""
+    parts = [PROOFS_INTRO]
+    for key, title in THEOREMS.items():
+        parts.append(f"## {title}\n")
+        for each, good in found:
+            if each.theorem == key:
+                verdict = "proved; the mutant is refuted" if good else "**not proved**"
+                parts.append(f"### {each.name}\n\n{each.words}\n\n```text\n{_formula(each.claim)}\n```\n")
+                parts.append(f"{verdict[0].upper() + verdict[1:] if good else verdict}: *{each.mutation}*.\n")
+    return "\n".join(parts)
+
+
+def _formula(claim: object) -> str:
+    import z3
+
+    z3.set_option(max_args=10_000, max_lines=1_000_000, max_depth=10_000, max_visited=1_000_000)
+    return "\n".join(line.rstrip() for line in str(claim).splitlines())

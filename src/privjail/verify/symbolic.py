@@ -1,0 +1,74 @@
+"""Theorems of differential privacy as obligations that an SMT solver (z3) discharges, each beside a mutant.
+
+An obligation is a formula without quantifiers, so z3 decides it for *all* values of its variables: all probabilities,
+all counts, every α in (0, 1). What runs over an unbounded number of outcomes, counts or mechanisms is proved as an
+induction: the step is the obligation, the start is trivial. docs/proofs.md says each in mathematical words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Formula = Any  # z3.BoolRef
+TIMEOUT = 60_000  # milliseconds
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """``claim`` must hold for all values; ``mutant``, a slightly stronger claim, must not."""
+
+    name: str
+    theorem: str
+    words: str
+    claim: Formula
+    mutant: Formula
+    mutation: str
+
+
+def proved(claim: Formula) -> bool:
+    """Whether no values refute it. An answer of "unknown" is no proof."""
+    return _solve(claim) == "unsat"
+
+
+def refuted(claim: Formula) -> bool:
+    """Whether some values refute it."""
+    return _solve(claim) == "sat"
+
+
+def vacuous(claim: Formula) -> bool:
+    """Whether its hypotheses contradict each other, so that it would say nothing."""
+    import z3
+
+    return z3.is_implies(claim) and _solve(z3.Not(claim.arg(0))) != "sat"
+
+
+def _solve(claim: Formula) -> str:
+    import z3
+
+    solver = z3.Solver()
+    solver.set("timeout", TIMEOUT)
+    solver.add(z3.Not(claim))
+    return str(solver.check())
+
+
+def obligations() -> list[Obligation]:
+    from privjail.verify import theorems_basic, theorems_coupling
+
+    parts: list[Callable[[], list[Obligation]]] = [*theorems_basic.ALL, *theorems_coupling.ALL]
+    return [each for part in parts for each in part()]
+
+
+THEOREMS = {
+    "definition": "ε-indistinguishability, and (ε, δ), from single outcomes to sets",
+    "post-processing": "Post-processing",
+    "sequential": "Sequential composition",
+    "parallel": "Parallel composition",
+    "laplace": "Laplace noise, on whole numbers and on reals",
+    "response": "Randomised response",
+    "exponential": "The exponential mechanism (noisy max with Gumbel noise)",
+    "noisy max": "Report noisy max by the shift coupling",
+    "above-threshold": "Above-threshold by two shifts",
+    "histogram": "Thresholded histogram",
+}
