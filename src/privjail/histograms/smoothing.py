@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privjail.histograms.laws import Floats, Law
+from privjail.histograms.laws import Floats, Integers, Law
 from privjail.histograms.tree import (
     COMMON,
     EMPTY,
@@ -127,25 +127,52 @@ def loosen(
 ) -> Smoothed:
     """Move blocks towards what was measured of them, as far as the trees prove too sure of themselves.
 
-    Where a block's trees are right, its measured sum m is off by about s, the variance of m, less what they already
-    took from it. What it is off beyond that, over all blocks, is the trees' own error: say of variance e.
-    Each block then goes the share e / (e + s) of the way, and bins move by their share of the block's variance.
+    Small errors of the trees in many blocks, all to one side, add up. So the measured sums are compared first over
+    long runs of blocks, then over shorter ones, down to single blocks; bins move by their share of the variance.
     """
     noise = present.sum(axis=1) * leaf_law.variance
     s = 1 / (1 / sum_law.variance + 1 / noise)
     measured = s * (sums / sum_law.variance + bins.sum(axis=1) / noise)
     sure = np.minimum(found.block_variances, s)
-    left = (s - sure) / s
-    gap = measured - (found.counts * present).sum(axis=1)
-    beyond = ((gap**2 - left * s) * left**2).sum() / max(float((left**4).sum()), 1e-9)
-    e = max(0.0, float(beyond))
-    gain = np.clip(e / np.maximum(e * left + s, 1e-9), 0.0, 1.0)
-    each = (found.variances + e / bins.shape[1]) * present + 1e-300
-    share = each / each.sum(axis=1, keepdims=True)
-    counts = found.counts * present + share * (gain * gap)[:, None]
-    variances = np.minimum(sure + e * s / (e + s) if e > 0 else sure, s)
+    block = (found.counts * present).sum(axis=1)
+    variances = sure
+    for run in _runs(len(block), whole=total is None):
+        block, variances, unsure = _towards(measured, s, sure, block, variances, run)
     if total is not None:
-        whole = max(float(variances.sum()), 1e-9)
-        counts += share * (variances / whole * (total - counts.sum()))[:, None]
+        block = block + variances / max(float(variances.sum()), 1e-9) * (total - block.sum())
+    each = (found.variances + (unsure / present.sum(axis=1))[:, None]) * present + 1e-300
+    share = each / each.sum(axis=1, keepdims=True)
+    before = found.counts * present
+    counts = before + share * (block - before.sum(axis=1))[:, None]
     extra = share * np.maximum(variances - sure, 0.0)[:, None]
     return Smoothed(counts, found.variances + extra, found.densities + extra, variances)
+
+
+def _runs(blocks: int, whole: bool) -> list[Integers]:
+    """Where runs of blocks begin, for runs of all blocks (if wanted), of half of them, of a quarter, … of one."""
+    longest = max(0, (blocks - 1).bit_length() - (0 if whole else 1))
+    return [np.arange(0, blocks, 2**k) for k in range(longest, -1, -1)]
+
+
+def _towards(
+    measured: Floats, s: Floats, sure: Floats, block: Floats, variances: Floats, starts: Integers
+) -> tuple[Floats, Floats, Floats]:
+    """Runs moved towards their measured sums.
+
+    Where the trees are right, a run is off by its noise s less what they took from it. What all runs of this
+    length are off beyond that is the trees' own error, of variance e; each goes the share e / (e + s) of the way.
+    """
+    size = np.diff(np.append(starts, len(block)))
+    noise, known, gap = (np.add.reduceat(x, starts) for x in (s, sure, measured - block))
+    left = (noise - known) / noise
+    weight = max(float((left**4).sum()), 1e-9)
+    beyond = ((gap**2 - left * noise) * left**2).sum() / weight
+    # Few runs say little about e: without this margin noise would pass for error.
+    margin = math.sqrt(2 * float(((left * noise) ** 2 * left**4).sum())) / weight
+    e = max(0.0, float(beyond) - margin)
+    gain = np.clip(e / np.maximum(e * left + noise, 1e-9), 0.0, 1.0)
+    unsure = np.repeat(e / size, size)
+    share = variances + unsure + 1e-300
+    share = share / np.repeat(np.add.reduceat(share, starts), size)
+    wider = np.minimum(np.repeat(e * noise / (e + noise) / size, size), s)
+    return block + share * np.repeat(gain * gap, size), np.minimum(np.maximum(variances, sure + wider), s), unsure
