@@ -30,6 +30,5 @@ def release(
     noisy = exact + np.asarray((draw or Noise().laplace)(scale, len(exact)), dtype=np.int64)
     law = Law.of(scale)
     spread = BlockSpread(np.full(len(exact), law.variance), len(exact))
-    return PrivateHistogram(
-        noisy, spread, "identity", neighbours, {"counts": amount(epsilon)}, {"counts": law}, {"counts": noisy}
-    )
+    epsilons, laws, released = {"counts": amount(epsilon)}, {"counts": law}, {"counts": noisy}
+    return PrivateHistogram(noisy.astype(float), spread, "identity", neighbours, epsilons, laws, released)
