@@ -2,8 +2,8 @@
 
     python bench/histograms.py [--quick] [--only ours,php]
 
-Needs the seven data sets in ../shared/data/histograms (or where PRIVJAIL_HISTOGRAMS says). What was simulated is kept in
-a cache under the folder for temporary files, so a run that was stopped goes on where it was.
+Needs the seven data sets in ../shared/data/histograms (or where PRIVJAIL_HISTOGRAMS says). What was simulated is
+kept in a cache under the folder for temporary files, so a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ CACHE = Path(tempfile.gettempdir()) / "privjail-histograms.json"
 RUNS = {
     "identity": 4000,
     "proposed": 4000,
-    "dp_summary": 40,
-    "php": 60,
-    "structure_first": 100,
     "ahp": 60,
-    "ours": 200,
-    "ours, total private": 100,
+    "ours": 100,
+    "ours, total private": 40,
+    "structure_first": 60,
+    "dp_summary": 200,
+    "php": 40,
 }
 BATCH = 200
 
@@ -86,7 +86,8 @@ def name_of(algorithm: str, data: str, eps: float) -> str:
 
 
 def simulate(results: Results, sets: dict[str, np.ndarray], runs: dict[str, int], only: set[str]) -> None:
-    algorithms = {name: run for name, run in {**THESIS, **OURS}.items() if not only or name in only}
+    known = {**THESIS, **OURS}
+    algorithms = {name: known[name] for name in runs if not only or name in only}
     with Progress() as bar:
         task = bar.add_task("simulating", total=len(algorithms) * len(sets) * len(EPSILONS))
         for algorithm, run in algorithms.items():
@@ -109,7 +110,7 @@ def main() -> None:
     sets, synthetic = data_sets(), held_out()
     only = set(filter(None, asked.only.split(",")))
     simulate(results, sets, runs, only)
-    simulate(results, synthetic, {name: min(n, 100 if name in THESIS else 60) for name, n in runs.items()}, only)
+    simulate(results, synthetic, {name: min(n, 40) for name, n in runs.items()}, only)
     if not only:
         text = page(results, list(sets), list(synthetic))
         (ROOT / "docs" / "histograms-accuracy.md").write_text(text, encoding="utf-8")

@@ -103,13 +103,11 @@ def page(results: Any, data: list[str], synthetic: list[str]) -> str:
     without, wins_private, _, over_private = beside_the_best(results, data, "ours, total private")
     cells = len(WORKLOADS) * len(data) * len(EPSILONS)
     tables = {a: reproduced(results, data, a) for a in TITLES}
-    overview = table(
-        ["table", *WORKLOADS], [[TITLES[a], *tables[a][1]] for a in TITLES]
-    )
+    overview = table(["table", *WORKLOADS], [[TITLES[a], *tables[a][1]] for a in TITLES])
     return (
         HEAD
-        + f"\n**Ours has less error than the best of the six in the thesis' tables in {wins} of {cells} cells**, than the "
-        f"best of both its tables and these simulations in {strict}, and than the proposed partition in {over}. "
+        + f"\n**Ours has less error than the best of the six in the thesis' tables in {wins} of {cells} cells**, "
+        f"than the best of its tables and these simulations in {strict}, and than the proposed partition in {over}. "
         f"With the number of records private it is {wins_private} and, over the proposed partition, {over_private}.\n"
         + f"\n## How well the thesis is reproduced\n\n{overview}"
         + "\n## Ours beside the best of the six\n\nOurs / the best number in the thesis' tables (whose) = ratio.\n\n"
