@@ -95,7 +95,7 @@ def held_out(results: Any, synthetic: list[str]) -> str:
     text = "\n## Held out: histograms of other shapes and sizes\n\n"
     text += f"Ours has less error than the best of the six, all simulated here, in {wins} of {cells} cells. "
     text += "Each cell: ours / best of six, ours / proposed. One thing was learnt from the first eight (rough data "
-    text += "need kinds rougher than twice the noise); the fresh ones came after that, and nothing was changed since.\n\n"
+    text += "need kinds rougher than twice the noise); the fresh ones came after it, and nothing was changed since.\n\n"
     return text + table(["histogram", "workload", *(f"ε = {eps}" for eps in EPSILONS)], rows)
 
 
