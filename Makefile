@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench verify clean
+.PHONY: help demo test test-all lint types check bench verify bench-histograms clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -43,6 +43,9 @@ bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/acc
 
 verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/proofs.md (minutes)
 	$(BIN)/python -m privjail.verify
+
+bench-histograms: $(READY)  ## accuracy of private histograms beside the thesis; writes docs/histograms-accuracy.md
+	$(BIN)/python bench/histograms.py
 
 clean:           ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

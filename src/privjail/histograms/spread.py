@@ -1,0 +1,209 @@
+"""How far a released histogram may be off: the variance of the answer to any range query.
+
+Each class is one shape of covariance that an algorithm leaves behind.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from privjail.errors import PlanError
+from privjail.histograms.laws import Floats, Integers
+
+
+class Spread(Protocol):
+    """The covariance of the counts, as far as range queries need it."""
+
+    def variance(self, a: int, b: int) -> float:
+        """The variance of the sum of bins a … b-1."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class BlockSpread:
+    """Independent bins of variance v, corrected by one noisy sum for each block of neighbouring bins.
+
+    Given a block's sum with noise of variance s, the best correction leaves the covariance diag(v) - v vᵀ / (V + s)
+    inside the block, V = Σ v; blocks stay independent. Without sums (s = ∞) the bins are just independent.
+    """
+
+    def __init__(self, bins: Floats, block_size: int, block_variance: float = math.inf) -> None:
+        self.bins = np.asarray(bins, dtype=float)
+        self.block_size = block_size
+        self.block_variance = block_variance
+        starts = np.arange(0, len(self.bins), block_size)
+        total = np.add.reduceat(self.bins, starts) if len(self.bins) else np.zeros(0)
+        # 0/0 where nothing was uncertain and nothing noisy: no correction is needed there
+        reach = total + block_variance
+        self._share = np.divide(1.0, reach, out=np.zeros_like(total), where=(reach > 0) & np.isfinite(reach))
+        whole = total - total**2 * self._share
+        self._bins = np.concatenate([[0.0], np.cumsum(self.bins)])
+        self._blocks = np.concatenate([[0.0], np.cumsum(whole)])
+
+    def variance(self, a: int, b: int) -> float:
+        first, last = -(-a // self.block_size), b // self.block_size
+        if first > last:  # inside one block
+            return self._part(a, b)
+        inner = self._blocks[last] - self._blocks[first]
+        return float(inner) + self._part(a, first * self.block_size) + self._part(last * self.block_size, b)
+
+    def _part(self, a: int, b: int) -> float:
+        if a >= b:
+            return 0.0
+        v = float(self._bins[b] - self._bins[a])
+        return max(0.0, v - v * v * float(self._share[a // self.block_size]))
+
+    def to_json(self) -> dict[str, Any]:
+        s = None if math.isinf(self.block_variance) else self.block_variance
+        return {"shape": "blocks", "bins": self.bins.tolist(), "block_size": self.block_size, "block_variance": s}
+
+
+class SmoothedSpread:
+    """What a smoother believes: bins whose errors go together inside flat stretches, and blocks known as a whole.
+
+    A bin of variance v in a stretch of one level is off together with its neighbours: m of them have variance m·v
+    each, until the stretch ends, where each bin's share of the stretch's variance is its density w ≥ v. A part
+    of a block that holds the share f of its variance U = Σ w is off by U f (1 - f) as a part, and by f² Q with
+    the block, Q being the block's own variance. A known number of records ties the blocks in the same way.
+    """
+
+    def __init__(self, bins: Floats, densities: Floats, block_size: int, blocks: Floats, total_known: bool) -> None:
+        self.bins, self.densities = np.asarray(bins, dtype=float), np.asarray(densities, dtype=float)
+        self.block_size, self.blocks, self.total_known = block_size, np.asarray(blocks, dtype=float), total_known
+        self._inside = np.add.reduceat(self.densities, np.arange(0, len(self.bins), block_size))
+        self._before = [0.0, *np.cumsum(self.blocks).tolist()]
+
+    def variance(self, a: int, b: int) -> float:
+        first, last = -(-a // self.block_size), b // self.block_size
+        if b == len(self.bins) and a < b:  # the last block may be shorter
+            last = len(self.blocks)
+        if first > last:
+            found = self._part(a, b)
+        else:
+            found = self._before[last] - self._before[first]
+            found += self._part(a, first * self.block_size) + self._part(last * self.block_size, b)
+        whole = self._before[-1]
+        return max(0.0, found * (1 - found / whole)) if self.total_known and 0 < found <= whole else found
+
+    def _part(self, a: int, b: int) -> float:
+        if a >= b:
+            return 0.0
+        block = a // self.block_size
+        inside = float(self._inside[block])
+        if inside == 0.0:
+            return 0.0
+        part = float(np.minimum(self.bins[a:b] * (b - a), self.densities[a:b]).sum())
+        f = min(1.0, part / inside)
+        return inside * f * (1 - f) + f * f * float(self.blocks[block])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shape": "smoothed",
+            "bins": self.bins.tolist(),
+            "densities": self.densities.tolist(),
+            "block_size": self.block_size,
+            "blocks": self.blocks.tolist(),
+            "total_known": self.total_known,
+        }
+
+
+class BucketSpread:
+    """Each bin is its share of its bucket's noisy sum. What averaging hides of the bins is not known, nor in here."""
+
+    def __init__(self, labels: Integers, variance: float) -> None:
+        self.labels, self.noise = np.asarray(labels, dtype=np.int64), variance
+        self._sizes = np.bincount(self.labels)
+
+    def variance(self, a: int, b: int) -> float:
+        inside = np.bincount(self.labels[a:b], minlength=len(self._sizes))
+        return self.noise * float(((inside / self._sizes) ** 2).sum())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shape": "buckets", "labels": self.labels.tolist(), "variance": self.noise}
+
+
+class TreeSpread:
+    """Least squares over a tree of noisy sums: ``fanout`` children each, noise of the same variance everywhere.
+
+    Let R be the part of a query below a node of sum S. R = αS + ρ, ρ independent of S: a leaf has α = 1 inside and 0
+    outside; children of variance v each give α = mean α_c and Var ρ = Σ Var ρ_c + v (Σ α_c² - fanout·α²). Only the
+    two paths to the ends of the range are neither all inside nor all outside.
+    """
+
+    def __init__(self, bins: int, fanout: int, depth: int, noise: float) -> None:
+        self.bins, self.fanout, self.depth, self.noise = bins, fanout, depth, noise
+        self._below = [noise]  # variance of a node's sum, told by itself and all below it; from the leaves up
+        for _ in range(depth - 1):
+            self._below.append(1 / (1 / noise + 1 / (fanout * self._below[-1])))
+
+    def variance(self, a: int, b: int) -> float:
+        width = self.fanout ** (self.depth - 1)
+        found = 0.0
+        for start in range(0, self.bins, width):
+            alpha, rest = self._look(self.depth - 1, start, width, a, b)
+            found += rest + alpha**2 * self._below[-1]
+        return found
+
+    def _look(self, height: int, start: int, width: int, a: int, b: int) -> tuple[float, float]:
+        if a <= start and start + width <= b:
+            return 1.0, 0.0
+        if b <= start or start + width <= a:
+            return 0.0, 0.0
+        step = width // self.fanout
+        looks = [self._look(height - 1, start + i * step, step, a, b) for i in range(self.fanout)]
+        alpha = sum(x for x, _ in looks) / self.fanout
+        own = self._below[height - 1] * (sum(x * x for x, _ in looks) - self.fanout * alpha**2)
+        return alpha, sum(rest for _, rest in looks) + own
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {"bins": self.bins, "fanout": self.fanout, "depth": self.depth, "noise": self.noise}
+        return {"shape": "tree", **kept}
+
+
+class WaveletSpread:
+    """A Haar tree: the total and, for each node, left less right, all with noise of the same variance.
+
+    A node of width w adds ±d / w to each of its bins, so a range that holds l bins of its left half and r of its right
+    one has (l - r) d / w of its noise.
+    """
+
+    def __init__(self, width: int, noise: float) -> None:
+        self.width, self.noise = width, noise
+
+    def variance(self, a: int, b: int) -> float:
+        found = ((b - a) / self.width) ** 2
+        width = self.width
+        while width > 1:
+            for start in {a // width * width, max(b - 1, a) // width * width}:  # others lie inside or outside
+                middle, end = start + width // 2, start + width
+                left = max(0, min(b, middle) - max(a, start))
+                right = max(0, min(b, end) - max(a, middle))
+                found += ((left - right) / width) ** 2
+            width //= 2
+        return found * self.noise
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shape": "wavelet", "width": self.width, "noise": self.noise}
+
+
+def spread_from_json(found: Any) -> Spread:
+    """The spread that to_json() described."""
+    if isinstance(found, dict) and found.get("shape") == "blocks":
+        s = found["block_variance"]
+        return BlockSpread(np.array(found["bins"], dtype=float), int(found["block_size"]), math.inf if s is None else s)
+    if isinstance(found, dict) and found.get("shape") == "smoothed":
+        arrays = {name: np.array(found[name], dtype=float) for name in ("bins", "densities", "blocks")}
+        return SmoothedSpread(
+            arrays["bins"], arrays["densities"], int(found["block_size"]), arrays["blocks"], bool(found["total_known"])
+        )
+    if isinstance(found, dict) and found.get("shape") == "buckets":
+        return BucketSpread(np.array(found["labels"], dtype=np.int64), float(found["variance"]))
+    if isinstance(found, dict) and found.get("shape") == "tree":
+        return TreeSpread(int(found["bins"]), int(found["fanout"]), int(found["depth"]), float(found["noise"]))
+    if isinstance(found, dict) and found.get("shape") == "wavelet":
+        return WaveletSpread(int(found["width"]), float(found["noise"]))
+    raise PlanError("this histogram does not say how far it may be off")
