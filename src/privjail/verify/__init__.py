@@ -1,0 +1,1 @@
+"""Claims that are checked: mechanisms, programs and single releases."""
