@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from privjail.verify.checker.columns import HIGH, LOW, NUMBERS, Dom, alike, arithmetic, function, joined, outward, single, value
+from privjail.verify.checker.columns import (
+    HIGH,
+    LOW,
+    NUMBERS,
+    Dom,
+    alike,
+    arithmetic,
+    function,
+    joined,
+    outward,
+    single,
+    value,
+)
 from privjail.verify.checker.forms import CannotCheck, Wrong
 
 PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "second": (0, 59)}

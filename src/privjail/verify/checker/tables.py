@@ -9,7 +9,7 @@ from itertools import product
 from math import gcd, lcm
 from typing import Any
 
-from privjail.verify.checker.columns import Dom, value
+from privjail.verify.checker.columns import value
 from privjail.verify.checker.expressions import Col, truth
 from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times
 
