@@ -83,8 +83,11 @@ class Auditor:
         self._heard("done")
         direct = raw.read_text(encoding="utf-8", errors="replace") if raw.exists() else ""
         if not trace.exists():
-            return {"messages": [{"kind": "end", "text": f"the process died: {direct[-2000:]}", "line": 0}],
-                    "findings": [], "lines": [], "releases": [], "opened": {}}  # fmt: skip
+            if job["edit"] == "as it is":
+                why = direct[-2000:] or "it ended itself, or took too long"
+                raise DPError(f"the program cannot be audited, its process died: {why}")
+            died = [{"kind": "end", "text": "the process died", "line": 0}]
+            return {"messages": died, "findings": [], "lines": [], "releases": [], "opened": {}}
         found: dict[str, Any] = json.loads(trace.read_text(encoding="utf-8"))
         if direct:
             found["messages"].append({"kind": "direct output", "text": direct, "line": 0})

@@ -82,8 +82,8 @@ def apart(left: dict[str, Any], right: dict[str, Any]) -> tuple[list[Finding], i
                 continue
             true = edits(rows, twin)
             if true > Fraction(claim):
-                kind = made["nodes"][int(number)]["kind"]
-                out.append(Finding("moved", f"the table of {kind!r} moved by {true} rows, declared {claim}", one["line"]))
+                what = f"the table of {made['nodes'][int(number)]['kind']!r} moved by {true} rows, declared {claim}"
+                out.append(Finding("moved", what, one["line"]))
     return out, moved
 
 
@@ -130,11 +130,11 @@ def judged(run: dict[str, Any], claims: bool = True) -> tuple[list[Finding], int
             own = trees.setdefault(name, {}).setdefault(tuple(map(tuple, address)), [Fraction(0)] * len(cost))
             own[:] = [x + Fraction(y) for x, y in zip(own, cost, strict=True)]
         for name, tree in trees.items():
-            told = (release["spent"] or {}).get(name)
+            told = [Fraction(x) for x in (release["spent"] or {}).get(name, ())]
             total = _total(tree)
-            if told is None or [Fraction(x) for x in told] < total:
-                what = f"the ledger says {[float(Fraction(x)) for x in told or ()]}, but the releases cost"
-                out.append(Finding("budget", f"{name}: {what} {[float(x) for x in total]}", release["line"]))
+            if not told or any(x < y for x, y in zip(told, total, strict=True)):
+                what = f"the ledger says {list(map(float, told))}, but the releases cost {list(map(float, total))}"
+                out.append(Finding("budget", f"{name}: {what}", release["line"]))
     return out, checked
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import runpy
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -29,7 +30,7 @@ from privjail.plan.rows import Rows
 from privjail.release import Ask, Jail
 from privjail.verify import certificate
 from privjail.verify.audit_data import dummy, edited
-from privjail.verify.audit_trace import LIBRARY, Trace, fingerprint
+from privjail.verify.audit_trace import LIBRARY, Fingerprint, Trace
 
 MOST_ROWS = 400  # of a table whose rows are noted
 
@@ -55,14 +56,13 @@ class Run:
         self._doors()
         for name, known in self.job["known"].items():
             self.place(name, known["schema"], known["unit"], known["most"])
-        self.before = fingerprint()
+        self.before = Fingerprint()
         self.jail = session.jail()
         self.trace.watch()
         code = self._run()
-        sys.settrace(None)
-        self.trace.busy = True
+        self.trace.follow(False)
         for stream in (sys.stdout, sys.stderr):
-            stream.end()  # type: ignore[attr-defined, union-attr]
+            stream.end()  # type: ignore[union-attr]
         self.trace.say("end", code, line=0)
         self._untouched()
         self.trace.files()
@@ -111,9 +111,9 @@ class Run:
         for place in (opening, face):
             place.read_csv, place.read_parquet = read(plain_csv), read(plain_parquet)  # type: ignore[attr-defined]
             place.from_frame = from_frame  # type: ignore[attr-defined]
-        opening._open = open_
+        opening._open = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
-        Jail.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign]
+        Jail.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
         import privjail
 
         for where in (privjail, session):
@@ -141,7 +141,7 @@ class Run:
         made = not path.exists()
         if made and schema is None:
             return name  # there is nothing to make rows from: opening it fails as it would anyway
-        edit = self._edit(name)
+        edit, before = self._edit(name), self.trace.busy
         self.trace.busy = True
         parsed = read_schema(schema)
         names, rows = dummy(parsed, unit, self.job["rows"]) if made else _read(path)
@@ -149,7 +149,7 @@ class Run:
         at = path if inside else self.scratch / ".data" / path.name
         at.parent.mkdir(parents=True, exist_ok=True)
         _write(at, names, rows)
-        self.trace.busy = False
+        self.trace.busy = before
         self.trace.data |= {os.path.realpath(path), os.path.realpath(at)}
         self.renamed[str(at)] = name
         told = schema if isinstance(schema, dict) or schema is None else json.loads(Path(schema).read_text())
@@ -160,19 +160,19 @@ class Run:
 
     def release(self, asks: Any, act: Any, jail: Any = None) -> list[Any]:
         """Answer as in the first world, if the same is asked; note the request and the exact inputs."""
+        self.trace.follow(False)
         self._untouched()
-        self.trace.busy = True
-        entries = [self._entry(ask) for ask in asks]
         self.exact, self.inside = [], self.inside + 1
         try:
+            entries = [self._entry(ask) for ask in asks]
+            self.exact = []
             found = act()
         except DPError as e:
-            self.trace.busy = False
             self.trace.say("refusal", f"{type(e).__name__}: {e}")
             raise
         finally:
             self.inside -= 1
-            self.trace.busy = False
+            self.trace.follow(True)
         for entry, answer in zip(entries, found, strict=True):
             number = len(self.releases)
             self.trace.say("request", entry["plan"])
@@ -188,9 +188,7 @@ class Run:
         made = certificate.of(ask)
         tables = {}
         if session.connection() is None:
-            self.inside += 1
             tables = {i: self._rows(rows) for i, rows in _tables(ask, made)}
-            self.inside -= 1
         charges = None if session.connection() is not None else [
             [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
             for cell, cost in self.jail.charges(ask)
@@ -230,10 +228,8 @@ class Run:
 
     def _untouched(self) -> None:
         """Whether the library is still what it was when the program began."""
-        after = fingerprint()
-        for name, mark in self.before.items():
-            if after.get(name) != mark:
-                self.trace.find("changed", f"{name} was replaced")
+        for name in self.before.replaced():
+            self.trace.find("changed", f"{name} was replaced")
         jail = self.jail
         if session.jail() is not jail:
             self.trace.find("changed", "the jail of this process was replaced, and with it its ledger")
@@ -320,7 +316,10 @@ def serve() -> None:
                 quiet = os.open(job["raw"], os.O_RDWR | os.O_CREAT | os.O_TRUNC)
                 saved = [os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(quiet, 1), os.dup2(quiet, 2)]
                 del saved
+                signal.alarm(job["seconds"])
                 Path(job["trace"]).write_text(json.dumps(Run(job).go()), encoding="utf-8")
+            except BaseException:  # noqa: BLE001
+                os.write(2, traceback.format_exc().encode())
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)

@@ -46,7 +46,7 @@ class Trace:
         found = None
         while frame is not None:
             if frame.f_code.co_filename == self.program:
-                return frame.f_lineno
+                return int(frame.f_lineno)
             found = found or (frame.f_lineno if frame.f_code.co_filename.startswith(self.home) else None)
             frame = frame.f_back
         return found
@@ -68,8 +68,12 @@ class Trace:
         sys.addaudithook(self._event)
         sys.stdout, sys.stderr = _Stream(self, "output"), _Stream(self, "error output")
         self._freeze()
-        if not os.environ.get("PRIVJAIL_AUDIT_NO_PATH"):
-            sys.settrace(self._path)
+        self.follow(True)
+
+    def follow(self, on: bool) -> None:
+        """Note the lines that the program runs, or pause while the auditor is at work."""
+        self.busy = not on
+        sys.settrace(self._path if on else None)
 
     def _event(self, event: str, args: tuple[Any, ...]) -> None:
         if self.busy or event in ("import", "compile", "exec"):
@@ -132,7 +136,10 @@ class _Stream(io.TextIOBase):
 
     def __init__(self, trace: Trace, kind: str) -> None:
         self._trace, self._kind, self._part = trace, kind, ""
-        self.encoding = "utf-8"
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
 
     def writable(self) -> bool:
         return True
@@ -155,19 +162,29 @@ class _Stream(io.TextIOBase):
         raise OSError("the output is recorded")
 
 
-def fingerprint() -> dict[str, int]:
-    """The functions, classes and constants of the library: a program has no business to replace them."""
-    found: dict[str, int] = {}
-    for name, module in list(sys.modules.items()):
-        if name.startswith("privjail") and "_pb2" not in name and isinstance(module, types.ModuleType):
-            for attribute, value in list(vars(module).items()):
-                if _fixed(attribute, value):
-                    found[f"{name}.{attribute}"] = _mark(value)
-                if isinstance(value, type) and value.__module__ == name:
-                    for inner, method in list(vars(value).items()):
-                        if _fixed(inner, method):
-                            found[f"{name}.{attribute}.{inner}"] = _mark(method)
-    return found
+class Fingerprint:
+    """The functions, classes and constants of the library as they are now: a program must not replace them."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[str, Any, str, Any, Any]] = []
+        for name, module in list(sys.modules.items()):
+            if name.startswith("privjail") and "_pb2" not in name and isinstance(module, types.ModuleType):
+                self._take(name, vars(module))
+                for attribute, value in list(vars(module).items()):
+                    if isinstance(value, type) and value.__module__ == name:
+                        self._take(f"{name}.{attribute}", vars(value))
+
+    def _take(self, where: str, names: Any) -> None:
+        for name, value in list(names.items()):
+            if _fixed(name, value):
+                # A function can be changed in place, too: its code is compared as well.
+                self._held.append((f"{where}.{name}", names, name, value, getattr(value, "__code__", None)))
+
+    def replaced(self) -> list[str]:
+        return [
+            where for where, names, name, value, code in self._held
+            if names.get(name) is not value or getattr(value, "__code__", None) is not code
+        ]  # fmt: skip
 
 
 def _fixed(name: str, value: Any) -> bool:
@@ -175,11 +192,3 @@ def _fixed(name: str, value: Any) -> bool:
         return False
     plain = isinstance(value, (int, float, str, bytes, frozenset)) and name.isupper()
     return plain or callable(value) or isinstance(value, (property, staticmethod, classmethod))
-
-
-def _mark(value: Any) -> int:
-    if isinstance(value, (int, float, str, bytes, frozenset)):
-        return hash(value)
-    code = getattr(value, "__code__", None)  # a function can be changed in place, too
-    return hash((id(value), id(code)))
-
