@@ -15,7 +15,7 @@ HEAVY = ("polars", "opendp", "pyarrow", "typer", "dp_accounting", "grpc", "pyspa
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util"}, {"errors"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines", "catalogue"}, {"release"},
-    {"jail"}, {"client"}, {"session"}, {"prisoner"}, {"sensitive"}, {"pandas"}, {"curator"},
+    {"jail"}, {"client"}, {"session"}, {"prisoner"}, {"sensitive"}, {"pandas"}, {"curator"}, {"verify"},
 ]  # fmt: skip
 
 

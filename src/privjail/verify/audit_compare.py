@@ -114,18 +114,28 @@ def edits(left: Sequence[Any], right: Sequence[Any]) -> int:
     return n + m
 
 
-def judged(run: dict[str, Any], claims: bool = True) -> tuple[list[Finding], int]:
-    """What one run shows: the library changed or passed by, claims that do not hold, charges that were lost."""
-    out = [Finding(f["kind"], f["text"], f["line"]) for f in run["findings"]]
-    checked = 0
-    seen: dict[str, Any] = {}
+def claimed(run: dict[str, Any]) -> tuple[list[Finding], list[str], int]:
+    """Claims that the independent checker refutes, those that it cannot check, and how many it confirms."""
+    out: list[Finding] = []
+    unknown: list[str] = []
+    reports: dict[str, Any] = {}
+    for release in run["releases"]:
+        if release["plan"] not in reports:
+            reports[release["plan"]] = report = check(json.loads(release["plan"]))
+            what = f"{_short(release['shown'])}: {', '.join(report.problems)}"
+            if report.verdict == "refuted":
+                out.append(Finding("claim", what, release["line"]))
+            elif report.verdict != "ok":
+                unknown.append(f"the claims of line {release['line']} cannot be checked: {what}")
+    return out, unknown, sum(reports[release["plan"]].verdict == "ok" for release in run["releases"])
+
+
+def judged(run: dict[str, Any]) -> list[Finding]:
+    """What one run shows: the library was changed or passed by, or charges were lost."""
+    found = {(f["kind"], f["text"]): Finding(f["kind"], f["text"], f["line"]) for f in reversed(run["findings"])}
+    out = list(found.values())
     trees: dict[str, dict[tuple[Any, ...], list[Fraction]]] = {}
     for release in run["releases"]:
-        if claims and release["plan"] not in seen:
-            seen[release["plan"]] = report = check(json.loads(release["plan"]))
-            checked += report.verdict == "ok"
-            if report.verdict == "refuted":
-                out.append(Finding("claim", f"{_short(release['shown'])}: {report.problems[0]}", release["line"]))
         for name, address, cost in release["charges"] or ():
             own = trees.setdefault(name, {}).setdefault(tuple(map(tuple, address)), [Fraction(0)] * len(cost))
             own[:] = [x + Fraction(y) for x, y in zip(own, cost, strict=True)]
@@ -135,7 +145,7 @@ def judged(run: dict[str, Any], claims: bool = True) -> tuple[list[Finding], int
             if not told or any(x < y for x, y in zip(told, total, strict=True)):
                 what = f"the ledger says {list(map(float, told))}, but the releases cost {list(map(float, total))}"
                 out.append(Finding("budget", f"{name}: {what}", release["line"]))
-    return out, checked
+    return out
 
 
 def _total(tree: dict[tuple[Any, ...], list[Fraction]]) -> list[Fraction]:

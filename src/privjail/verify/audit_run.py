@@ -48,6 +48,7 @@ class Run:
         self.renamed: dict[str, str] = {}
         self.exact: list[Any] = []
         self.inside = 0
+        self._hashed: dict[Rows, list[str] | None] = {}
 
     def go(self) -> dict[str, Any]:
         os.chdir(self.scratch)
@@ -185,10 +186,10 @@ class Run:
         return [entry["answer"] for entry in entries]
 
     def _entry(self, ask: Ask) -> dict[str, Any]:
-        made = certificate.of(ask)
+        made, numbers = certificate.numbered(ask)
         tables = {}
         if session.connection() is None:
-            tables = {i: self._rows(rows) for i, rows in _tables(ask, made)}
+            tables = {i: self._rows(node) for node, i in numbers.items() if isinstance(node, Rows)}
         charges = None if session.connection() is not None else [
             [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
             for cell, cost in self.jail.charges(ask)
@@ -196,7 +197,12 @@ class Run:
         return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
 
     def _rows(self, rows: Rows) -> list[str] | None:
-        """The rows of a table, as short hashes."""
+        """The rows of a table, as short hashes; they are computed once."""
+        if rows not in self._hashed:
+            self._hashed[rows] = self._hash(rows)
+        return self._hashed[rows]
+
+    def _hash(self, rows: Rows) -> list[str] | None:
         frame = session.jail().engine.table(rows, {str(i): e for i, e in enumerate(_seen(rows))})
         if frame.height > MOST_ROWS:
             return None
@@ -278,13 +284,6 @@ def _write(path: Path, names: list[str], rows: list[list[str]]) -> None:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([names, *rows])
-
-
-def _tables(ask: Ask, made: dict[str, Any]) -> list[tuple[int, Rows]]:
-    """The tables of a plan, with their numbers in its certificate."""
-    writer = certificate._Writer({})
-    writer.node(ask.value)
-    return [(number, node) for node, number in writer._numbers.items() if isinstance(node, Rows)]
 
 
 def _seen(rows: Rows) -> list[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
-MOST_LINES = 300_000  # of the program's path that are kept
+MOST_LINES = 50_000  # of the program's path that are kept
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 STARTERS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 LOOKERS = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
@@ -73,7 +73,7 @@ class Trace:
     def follow(self, on: bool) -> None:
         """Note the lines that the program runs, or pause while the auditor is at work."""
         self.busy = not on
-        sys.settrace(self._path if on else None)
+        sys.settrace(self._path if on and len(self.lines) < MOST_LINES else None)
 
     def _event(self, event: str, args: tuple[Any, ...]) -> None:
         if self.busy or event in ("import", "compile", "exec"):
@@ -113,11 +113,12 @@ class Trace:
         return lambda: frozen if sys._getframe(1).f_code.co_filename.startswith(self.home) else real()
 
     def _path(self, frame: Any, event: str, arg: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(self.home):
-            return None
-        if len(self.lines) < MOST_LINES:
+        if len(self.lines) >= MOST_LINES:
+            sys.settrace(None)
+        elif frame.f_code.co_filename.startswith(self.home):
             self.lines.append(frame.f_lineno)
-        return self._path
+            return self._path
+        return None
 
     def files(self) -> None:
         """What the program left behind, as messages."""

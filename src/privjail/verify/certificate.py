@@ -96,6 +96,11 @@ def spelled(certificate: dict[str, Any]) -> str:
 
 def of(ask: Ask, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
     """The certificate of one ask; notions of privacy are those of the session, unless given."""
+    return numbered(ask, notions)[0]
+
+
+def numbered(ask: Ask, notions: dict[Cell, Notion] | None = None) -> tuple[dict[str, Any], dict[Any, int]]:
+    """A certificate, and the number that each node has in it."""
     known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
     told = all(cell.root in known for cell in ask.value.cells)
     charges: list[Charge] | None = where_charged(ask, known.__getitem__) if told else None
@@ -104,13 +109,14 @@ def of(ask: Ask, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
     charged = None if charges is None else [[writer.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
     mechanism, noise = _mechanism(ask.mechanism, ask.value)
     release = {"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}
-    return {
+    made = {
         "privjail certificate": VERSION,
         "data sets": writer.datasets,
         "nodes": writer.nodes,
         "cells": writer.cells,
         "release": release,
     }
+    return made, writer.numbers
 
 
 def _notion_of(root: Cell) -> Notion | None:
@@ -130,24 +136,24 @@ class _Writer:
         self.datasets: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
         self.cells: list[dict[str, Any]] = []
-        self._numbers: dict[Any, int] = {}
+        self.numbers: dict[Any, int] = {}
         self._roots: dict[Cell, int] = {}
 
     def node(self, last: Node) -> int:
         waiting = [last]
         while waiting:
             each = waiting[-1]
-            missing = [c for c in _needs(each) if c not in self._numbers]
+            missing = [c for c in _needs(each) if c not in self.numbers]
             if missing:
                 waiting.extend(missing)
                 continue
             waiting.pop()
-            if each not in self._numbers:
+            if each not in self.numbers:
                 fields = [self._source(each)] if isinstance(each, Source) else [self._field(f) for f in each.fields()]
                 claims = self._claims(each)
-                self._numbers[each] = len(self.nodes)
+                self.numbers[each] = len(self.nodes)
                 self.nodes.append({"kind": type(each).kind, "fields": fields, "claims": claims})
-        return self._numbers[last]
+        return self.numbers[last]
 
     def _source(self, source: Source) -> int:
         notion = self._notions.get(source.cells[0])
@@ -164,7 +170,7 @@ class _Writer:
             case Lit():
                 return {"literal": [value.type_, value.spelling]}
             case Node():
-                return {"node": self._numbers[value]}
+                return {"node": self.numbers[value]}
             case Fraction():
                 return {"fraction": str(value)}
             case tuple():
@@ -202,18 +208,18 @@ class _Writer:
 
     def cell(self, cell: Cell) -> int:
         for each in cell.path():
-            if each in self._numbers:
+            if each in self.numbers:
                 continue
             if isinstance(each.partition, Partition):
                 assert each.parent is not None
                 part = each.partition
-                entry: dict[str, Any] = {"of": self._numbers[each.parent], "base": self.node(part.base)}
+                entry: dict[str, Any] = {"of": self.numbers[each.parent], "base": self.node(part.base)}
                 entry |= {"by": self.node(part.by), "key": [each.key.type_, each.key.spelling]}
             else:
                 entry = {"data set": self._roots.get(each)}
-            self._numbers[each] = len(self.cells)
+            self.numbers[each] = len(self.cells)
             self.cells.append(entry)
-        return self._numbers[cell]
+        return self.numbers[cell]
 
 
 def _needs(each: Node) -> list[Node]:
