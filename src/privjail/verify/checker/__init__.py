@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privjail.verify.checker.columns import read
+from privjail.verify.checker.columns import Col, checked, read, widened
 from privjail.verify.checker.costs import charged, least_cost, noise_fits, norm
-from privjail.verify.checker.expressions import Col, operation
 from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest
 from privjail.verify.checker.tables import Table, Vec, rows_of, vector
 
@@ -110,24 +109,22 @@ class _Checking:
         return Vec(v.size, v.at, v.way, v.whole, Fraction(claims["grid"]), cells, claims["capped"], claims["monotone"])
 
     def column(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Col:
-        claim = read(claims["domain"])
-        inputs = [c for x in f for c in (x if isinstance(x, list) else [x]) if isinstance(c, Col)]
-        bases = {c.base for c in inputs} - {None}
-        if kind in ("carried", "lag"):
-            into, inner = f[0], f[1]
-            nulls = inner.dom.null or (kind == "lag" and f[2] != 0)
-            if inner.base != into.fields[0].base or (kind == "lag" and not -into.fields[2] <= f[2] <= into.fields[1]):
+        claim, same, base = read(claims["domain"]), True, None
+        if kind in ("carried", "lag", "column"):
+            inner = Col(i, kind, f, read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]]), i) if kind == "column" else f[1]
+            base = f[0].id
+            if kind != "column" and inner.base != f[0].fields[0].base:
                 raise Wrong("the column belongs to other rows")
-            base, dom = into.id, type(inner.dom)(inner.dom.type, nulls, inner.dom.lo, inner.dom.hi, inner.dom.labels)
-        elif kind == "column":
-            base, dom = f[0].id, read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]])
+            if kind == "lag" and not -f[0].fields[2] <= f[2] <= f[0].fields[1]:
+                raise Wrong("the row lies outside of the window")
+            if claim != widened(inner.dom, kind == "lag" and f[2] != 0):
+                raise Wrong("the claimed domain is not the column's")
         else:
+            bases = {x.base for x in f if isinstance(x, Col)} - {None}
             if len(bases) > 1:
                 raise Wrong("columns of different rows are put together")
-            base, dom = next(iter(bases), None), operation(kind, f, claim)
-        if not dom.within(claim):
-            raise Wrong(f"the claimed domain {claims['domain']} does not hold all values")
-        if not claim.within(dom):
+            base, same = next(iter(bases), None), checked(kind, f, claim)
+        if not same:
             self.report.larger.append(f"{self.at}: domain")
         return Col(i, kind, f, claim, base)
 

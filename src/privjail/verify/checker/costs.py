@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from privjail.verify.checker.columns import DIGITS
 from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, largest_square, root_below
 from privjail.verify.checker.tables import Vec
+
+DIGITS = Context(60)
 
 
 def norm(v: Vec, name: str) -> Fraction | None:

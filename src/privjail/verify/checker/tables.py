@@ -9,8 +9,7 @@ from itertools import product
 from math import gcd, lcm
 from typing import Any
 
-from privjail.verify.checker.columns import value
-from privjail.verify.checker.expressions import Col, truth
+from privjail.verify.checker.columns import Col, truth, value
 from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times
 
 ONE, ZERO = Fraction(1), Fraction(0)
@@ -179,7 +178,8 @@ def tally(rows: Table, keys: list[Col], col: Col | None) -> Vec:
     if col is not None and col.dom.type != "boolean":
         if col.dom.type not in ("Int64", "Float64") or col.dom.lo is None or col.dom.hi is None:
             raise Wrong("a sum needs bounds")
-        reach, one_way = max(abs(col.dom.lo), abs(col.dom.hi)), col.dom.lo >= 0 or col.dom.hi <= 0
+        reach = max(abs(Fraction(col.dom.lo)), abs(Fraction(col.dom.hi)))
+        one_way = col.dom.lo >= 0 or col.dom.hi <= 0
         if reach and (col.dom.type == "Float64" or reach >= 2**30):
             bits = int(reach).bit_length() if reach >= 1 else 1 - int(1 / reach).bit_length()
             grid = Fraction(2) ** (max(bits, -990) - 30)
