@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from privjail.verify.checker.columns import Col, checked, read, widened
+from privjail.verify.checker.columns import Col, checked, read
 from privjail.verify.checker.costs import charged, least_cost, noise_fits, norm
 from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest
 from privjail.verify.checker.tables import Table, Vec, rows_of, vector
 
-ROWS = ("source", "filter", "sort", "slice", "group_head", "window")
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass
@@ -33,15 +33,10 @@ def check(certificate: Any) -> Report:
     checking = _Checking()
     try:
         checking.all(certificate)
-    except Wrong as e:
-        checking.report.verdict = "refuted"
-        checking.report.problems.append(f"{checking.at}: {e}")
-    except CannotCheck as e:
-        checking.report.verdict = "cannot check"
-        checking.report.problems.append(f"{checking.at}: {e}")
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as e:
-        checking.report.verdict = "cannot check"
-        checking.report.problems.append(f"{checking.at}: malformed ({type(e).__name__})")
+    except (Wrong, CannotCheck, *MALFORMED) as e:
+        checking.report.verdict = "refuted" if isinstance(e, Wrong) else "cannot check"
+        why = f"malformed ({type(e).__name__})" if isinstance(e, MALFORMED) else str(e)
+        checking.report.problems.append(f"{checking.at}: {why}")
     return checking.report
 
 
@@ -59,99 +54,85 @@ class _Checking:
             raise CannotCheck("another version")
         self.sets, self.raw_cells = c["data sets"], c["cells"]
         for each in self.sets:
-            public = {"columns": each["columns"], "unit": each["unit"]}
-            if hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest() != each["schema"]:
+            public = json.dumps({"columns": each["columns"], "unit": each["unit"]}, sort_keys=True)
+            if hashlib.sha256(public.encode()).hexdigest() != each["schema"]:
                 raise Wrong("the schema is not the one of its hash")
         for i, node in enumerate(c["nodes"]):
             self.at = f"node {i} ({node['kind']})"
-            self.facts.append(self.node(i, node["kind"], node["fields"], node["claims"]))
+            kind, claims = node["kind"], node["claims"]
+            rule = self.rows if "factor" in claims else self.column if "domain" in claims else self.vector
+            self.facts.append(rule(i, kind, self.parsed(node["fields"]), claims))
         self.at = "release"
         self.release(**c["release"])
 
     def cell(self, i: int) -> Cell:
-        raw = self.raw_cells[i]
-        if "data set" in raw:
-            return ((raw["data set"],),)
-        return (*self.cell(raw["of"]), (raw["base"], raw["by"], tuple(raw["key"])))
+        c = self.raw_cells[i]
+        return (*self.cell(c["of"]), (c["base"], c["by"], tuple(c["key"]))) if "of" in c else ((c["data set"],),)
 
     def parsed(self, x: Any) -> Any:
-        if isinstance(x, list):
-            return [self.parsed(each) for each in x]
+        if isinstance(x, dict) and "node" in x:
+            return self.facts[x["node"]]
         if isinstance(x, dict):
-            if "node" in x:
-                return self.facts[x["node"]]
             return tuple(x["literal"]) if "literal" in x else Fraction(x["fraction"])
-        return x
+        return [self.parsed(each) for each in x] if isinstance(x, list) else x
 
     def hold(self, what: str, claim: Fraction | None, needed: Fraction | None) -> None:
         """A claim must be at least what is needed; None is unbounded."""
         if claim is not None and (needed is None or claim < needed):
-            raise Wrong(f"{what} is claimed to be {float(claim):g}, but is {'∞' if needed is None else f'{float(needed):g}'}")
+            raise Wrong(f"{what} is said to be {float(claim):g}, but is {float('inf' if needed is None else needed):g}")
         if claim != needed and not (needed and claim and claim <= needed * (1 + Fraction(1, 2**24))):
             self.report.larger.append(f"{self.at}: {what}")
 
-    def node(self, i: int, kind: str, raw: list[Any], claims: dict[str, Any]) -> Any:
-        if kind in ROWS:
-            return self.rows(i, kind, raw, claims)
-        f = self.parsed(raw)
-        if "domain" in claims:
-            return self.column(i, kind, f, claims)
-        cells = [self.cell(c) for c in claims["cells"]]
-        v = vector(kind, f)
-        if v.size != claims["size"] or not set(v.cells) <= set(cells):
-            raise Wrong("the size or the cells are not those claimed")
-        steps = v.grid / Fraction(claims["grid"])
-        if kind == "tally" and steps == Fraction(1, 2):
-            steps = Fraction(1)  # at a power of two the engine may take the next coarser grid
-        if steps.denominator != 1 or (v.capped and not claims["capped"]) or (claims["monotone"] and not v.monotone):
-            raise Wrong("grid, cap or direction are not those claimed")
-        self.hold("the distance", _number(claims["distance"]), norm(v, "linf"))
-        return Vec(v.size, v.at, v.way, v.whole, Fraction(claims["grid"]), cells, claims["capped"], claims["monotone"])
-
     def column(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Col:
-        claim, same, base = read(claims["domain"]), True, None
+        claim = read(claims["domain"])
+        bases = {x.base for x in f if isinstance(x, Col)} - {None}
         if kind in ("carried", "lag", "column"):
-            inner = Col(i, kind, f, read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]]), i) if kind == "column" else f[1]
-            base = f[0].id
-            if kind != "column" and inner.base != f[0].fields[0].base:
-                raise Wrong("the column belongs to other rows")
-            if kind == "lag" and not -f[0].fields[2] <= f[2] <= f[0].fields[1]:
-                raise Wrong("the row lies outside of the window")
-            if claim != widened(inner.dom, kind == "lag" and f[2] != 0):
-                raise Wrong("the claimed domain is not the column's")
-        else:
-            bases = {x.base for x in f if isinstance(x, Col)} - {None}
-            if len(bases) > 1:
-                raise Wrong("columns of different rows are put together")
-            base, same = next(iter(bases), None), checked(kind, f, claim)
-        if not same:
+            dom = read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]]) if kind == "column" else f[1].dom
+            if kind == "lag":
+                dom = replace(dom, null=dom.null or f[2] != 0)
+            seen = kind != "lag" or -f[0].fields[2] <= f[2] <= f[0].fields[1]
+            if claim != dom or not seen or (kind != "column" and bases - {f[0].fields[0].base}):
+                raise Wrong("the domain is not the column's, or the column belongs to other rows")
+            return Col(i, kind, f, claim, f[0].id)
+        if len(bases) > 1:
+            raise Wrong("columns of different rows are put together")
+        if not checked(kind, f, claim):
             self.report.larger.append(f"{self.at}: domain")
-        return Col(i, kind, f, claim, base)
+        return Col(i, kind, f, claim, next(iter(bases), None))
 
-    def rows(self, i: int, kind: str, raw: list[Any], claims: dict[str, Any]) -> Table:
+    def rows(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Table:
         cells = [self.cell(c) for c in claims["cells"]]
         if kind == "source":
-            column, most = self.sets[raw[0]]["unit"]
-            bound = _number(most)
-            t = Table(i, kind, [raw[0], column], i, [((raw[0],),)], bound, None, bound, None)
+            column, most = self.sets[f[0]]["unit"]
+            t = Table(i, kind, [f[0], column], i, [((f[0],),)], _number(most), None, _number(most), None)
         else:
-            t = rows_of(kind, self.parsed(raw), i, cells, self.facts.__getitem__)
+            t = rows_of(kind, f, i, cells, self.facts.__getitem__)
+        factor, cap, edits = (_number(claims[name]) for name in ("factor", "cap", "edits"))
+        claim = replace(t, cells=cells, factor=factor, cap=cap, edits=edits, most=claims["most"])
         if not set(t.cells) <= set(cells):
             raise Wrong("rows lie outside of the claimed cells")
-        factor, cap = _number(claims["factor"]), _number(claims["cap"])
-        claim = Table(i, kind, t.fields, t.base, cells, factor, cap, _number(claims["edits"]), claims["most"])
-        self.hold("the factor", factor, t.factor) if cap is None and t.cap is None else self.hold("the cap", cap, largest(t.form))
+        plain = cap is None and t.cap is None
+        self.hold("the factor" if plain else "the cap", *((factor, t.factor) if plain else (cap, largest(t.form))))
         self.hold("the distance", _number(claims["distance"]), largest(claim.form))
-        self.hold("the number of edits", claim.edits, t.edits)
+        self.hold("the number of edits", edits, t.edits)
         if claim.most is not None and (t.most is None or claim.most < t.most):
             raise Wrong("there can be more rows than claimed")
         return claim
 
+    def vector(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Vec:
+        v, cells, grid = vector(kind, f), [self.cell(c) for c in claims["cells"]], Fraction(claims["grid"])
+        if v.size != claims["size"] or not set(v.cells) <= set(cells):
+            raise Wrong("the size or the cells are not those claimed")
+        on_grid = (v.grid / grid).denominator == 1 or (kind == "tally" and grid == 2 * v.grid)  # at a power of two
+        if not on_grid or (v.capped and not claims["capped"]) or (claims["monotone"] and not v.monotone):
+            raise Wrong("grid, cap or direction are not those claimed")
+        self.hold("the distance", _number(claims["distance"]), norm(v, "linf"))
+        return replace(v, grid=grid, cells=cells, capped=claims["capped"], monotone=claims["monotone"])
+
     def release(self, value: int, mechanism: dict[str, Any], noise: dict[str, Any], charges: Any) -> None:
         v: Vec = self.facts[value]
-        self.hold("the sensitivity", _number(noise["sensitivity"]), norm(v, noise["norm"]))
-        if noise["sensitivity"] is None or {"laplace": "l1", "gaussian": "l2"}.get(mechanism["kind"], "linf") != noise["norm"]:
-            raise Wrong("the sensitivity is unbounded, or in another norm than the mechanism's")
+        used = {"laplace": "l1", "gaussian": "l2"}.get(mechanism["kind"], "linf")
+        self.hold("the sensitivity", _number(noise["sensitivity"]), norm(v, used))
         proportional = noise_fits(mechanism, noise, v, Fraction(noise["sensitivity"]))
         if charges is None:
             raise CannotCheck("the certificate does not say where it was charged")
@@ -159,7 +140,7 @@ class _Checking:
         due: set[Cell] = set()
         for root in {cell[0] for cell in v.cells}:
             notion = self.sets[root[0]]["notion"]
-            whole = v.capped or not proportional or (mechanism["kind"] == "gaussian" and notion["kind"] == "approx")
+            whole = v.capped or not proportional or (used == "l2" and notion["kind"] == "approx")
             due |= charged([self.unsplit(cell) if whole else cell for cell in v.cells if cell[0] == root])
             for cost in (paid[cell] for cell in paid if cell[0] == root):
                 for x, least in zip(cost, least_cost(mechanism, notion), strict=True):
@@ -167,12 +148,9 @@ class _Checking:
         if any(not any(cell[:n] in paid for n in range(1, len(cell) + 1)) for cell in due):
             raise Wrong("a part of the data that the value depends on was not charged")
         if set(paid) != due:
-            self.report.larger.append("release: charges")
+            self.report.larger.append(f"{self.at}: charges")
 
     def unsplit(self, cell: Cell) -> Cell:
         """The part above the first partition in which one unit may be in several groups."""
-        for n in range(1, len(cell)):
-            edits = self.facts[cell[n][0]].edits
-            if edits is None or edits > 1:
-                return cell[:n]
-        return cell
+        edits = [self.facts[step[0]].edits for step in cell[1:]]
+        return cell[: next((n for n, e in enumerate(edits, 1) if e is None or e > 1), len(cell))]

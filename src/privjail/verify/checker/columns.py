@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
+from operator import add, floordiv, mod, mul, sub, truediv
 from typing import Any
 
 from privjail.verify.checker.forms import CannotCheck, Wrong
@@ -18,10 +19,14 @@ from privjail.verify.checker.forms import CannotCheck, Wrong
 LOW, HIGH, FAR = -(2**63), 2**63 - 1, 1.7976931348623157e308
 EPOCH, DAY = datetime.datetime(1970, 1, 1), 86_400 * 10**6
 TRIED = 4000  # combinations of critical values
-TEXT = {
-    "lower": str.lower, "upper": str.upper, "strip": str.strip, "len": len, "startswith": str.startswith,
-    "endswith": str.endswith, "contains": lambda s, part: part in s, "slice": lambda s, a, b: s[a:b],
-}  # fmt: skip
+YEARS = [365 * y + y // 4 - 31 * m for y in range(0, 50, 7) for m in range(12)]
+NEAR: dict[str, list[Any]] = {"Int64": [LOW, HIGH, 0, 1, -1], "Float64": [-FAR, FAR, 0.0, 1.0, -1.0, 0.5, -0.5]}
+NEAR["datetime64[us]"] = [-(10**16), 10**17, *(DAY * day - 1 for day in YEARS)]
+OPERATORS: dict[str, Any] = {"+": add, "-": sub, "*": mul, "/": truediv, "//": floordiv, "%": mod}
+TEXT: dict[str, Any] = {name: getattr(str, name) for name in ("lower", "upper", "strip", "startswith", "endswith")}
+TEXT |= {"len": len, "contains": lambda s, part: part in s, "slice": lambda s, a, b: s[a:b]}
+VALUES: dict[str, Any] = {"none": lambda text: None, "bool": "True".__eq__, "int": int, "time": int, "text": str}
+VALUES["float"] = float.fromhex
 
 
 @dataclass(frozen=True)
@@ -44,27 +49,19 @@ class Dom:
 
     def points(self) -> list[Any]:
         """The values at which something can happen."""
-        if self.type in ("category", "boolean"):
+        found: list[Any] = ["", "a", "7", "-2.5", "True", " B "]
+        if self.type in NEAR:
+            least, most, *near = NEAR[self.type]
+            low, high = least if self.lo is None else self.lo, most if self.hi is None else self.hi
+            found = [x for x in (low, high, low + 1, high - 1, *near) if low <= x <= high]
+        elif self.type != "string":
             found = [value(key) for key in self.keys()]
-        elif self.type == "string":
-            found = ["", "a", "7", "-2.5", "True", " B "]
-        else:
-            ends = {"Int64": (LOW, HIGH), "Float64": (-FAR, FAR)}.get(self.type, (-(10**16), 10**17))
-            low, high = (end if x is None else x for x, end in zip((self.lo, self.hi), ends, strict=True))
-            near = (low, high, low + 1, high - 1, 0, 1, -1, 0.5, -0.5)
-            if self.type not in ("Int64", "Float64"):
-                near = (low, high, *(DAY * (365 * y + y // 4) - 1 - d * DAY * 31 for y in range(0, 50, 7) for d in range(12)))
-            found = [float(x) if self.type == "Float64" else x for x in near if low <= x <= high]
-            found = [x for x in found if self.type != "Int64" or type(x) is int]
         return list(dict.fromkeys(found)) + [None] * self.null
 
     def holds(self, x: Any) -> bool:
-        if x is None:
-            return self.null
-        kinds = {"Int64": int, "Float64": float, "boolean": bool, "string": str, "datetime64[us]": int}
-        if self.type == "category":
-            return any(alike(x, value(label)) for label in self.labels)
-        fits = type(x) is kinds[self.type]
+        if x is None or self.type == "category":
+            return self.null if x is None else any(alike(x, value(label)) for label in self.labels)
+        fits = type(x) in {"Float64": (int, float), "boolean": (bool,), "string": (str,)}.get(self.type, (int,))
         return fits and (self.lo is None or self.lo <= x) and (self.hi is None or x <= self.hi)
 
 
@@ -81,17 +78,14 @@ class Col:
 
 def read(given: dict[str, Any]) -> Dom:
     kind = {"untyped": "string"}.get(given["type"], given["type"])
-    lo, hi = (None if b is None else Fraction(b) for b in given.get("range", (None, None)))
-    lo, hi = (x if x is None else float(x) if kind == "Float64" else int(x) for x in (lo, hi))
+    held: Any = (lambda x: float(Fraction(x))) if kind == "Float64" else int
+    lo, hi = (None if b is None else held(b) for b in given.get("range", (None, None)))
     return Dom(kind, given["null"], lo, hi, tuple((t, s) for t, s in given.get("labels", ())))
 
 
 def value(lit: Any) -> Any:
     """A typed constant as Python has it; moments as whole microseconds."""
-    kind, text = lit
-    if kind in ("none", "bool"):
-        return None if kind == "none" else text == "True"
-    return {"int": int, "time": int, "float": float.fromhex, "text": str}[kind](text)
+    return VALUES[lit[0]](lit[1])
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -104,10 +98,13 @@ def checked(kind: str, f: list[Any], claim: Dom) -> bool:
     places = [i for i, x in enumerate(f) if isinstance(x, Col)]
     seen: list[Any] = []
     for inputs in islice(product(*(f[i].dom.points() for i in places)), TRIED):
-        given = list(f)
-        for i, x in zip(places, inputs, strict=True):
-            given[i] = x
-        found = result(kind, given, [f[i].dom for i in places], claim)
+        given = [inputs[places.index(i)] if i in places else x for i, x in enumerate(f)]
+        try:
+            found = result(kind, given, [f[i].dom for i in places], claim)
+        except (ValueError, OverflowError, ZeroDivisionError):  # what cannot be computed is missing
+            found = None
+        if type(found) is int and not LOW <= found <= HIGH or type(found) is float and not -FAR <= found <= FAR:
+            found = None
         if not claim.holds(found):
             raise Wrong(f"the claimed domain does not hold {found!r}, which comes of {inputs!r}")
         seen.append(found)
@@ -121,16 +118,16 @@ def result(kind: str, f: list[Any], doms: list[Dom], claim: Dom) -> Any:
         case "constant", [lit]:
             return value(lit)
         case ("where", [c, a, b]) | ("nullwhere", [c, a, *b]):
-            return _as(a if (c is True) == (kind == "where") else (b or None), claim)
+            return a if (c is True) == (kind == "where") else (b or None)
         case "fillnull", [a, b]:
-            return _as(b if a is None else a, claim)
+            return b if a is None else a
         case "isnull", [a]:
             return a is None
         case "isin", [a, values]:
             return any(alike(a, value(v)) for v in values)
         case "recode", [a, pairs, keep]:
             hits = [value(image) for key, image in pairs if a is not None and alike(a, value(key))]
-            return _as(hits[-1 if doms[0].type == "category" else 0] if hits else a if keep else None, claim)
+            return hits[-1 if doms[0].type == "category" else 0] if hits else a if keep else None
         case "logic", [op, a, b]:
             if op in "&|" and (a is (op == "|") or b is (op == "|")):
                 return op == "|"
@@ -143,15 +140,19 @@ def result(kind: str, f: list[Any], doms: list[Dom], claim: Dom) -> Any:
                 places = [value(label) for label in doms[0].labels]
                 a, b = places.index(a), places.index(b)
             return alike(a, b) if op == "==" else a < b if op == "<" else a > b
-    if None in f[:3] and kind not in ("clip", "cut", "text") or f[0] is None or (kind in ("text", "part") and f[1] is None):
+    if f[0] is None or (kind in ("arithmetic", "function", "part", "text") and None in f[1:3]):
         return None
     match kind, f:
         case "not", [a]:
             return not a
         case "arithmetic", [op, a, b]:
-            return _arithmetic(op, a, b)
+            whole = type(a) is type(b) is int and op != "/"
+            found = OPERATORS[op](*((a, b) if whole else (float(a), float(b))))
+            return float(math.floor(float(a) / float(b))) if op == "//" and not whole else found
         case "function", [name, a, digits]:
-            return _function(name, a, digits)
+            if isinstance(a, int) and name in ("round", "floor", "ceil"):
+                return a
+            return abs(a) if name == "abs" else float(round(a, digits) if name == "round" else getattr(math, name)(a))
         case "clip", [a, low, high]:
             low, high = (None if value(x) is None else type(a)(value(x)) for x in (low, high))
             a = a if low is None else max(a, low)
@@ -168,61 +169,16 @@ def result(kind: str, f: list[Any], doms: list[Dom], claim: Dom) -> Any:
                     return value(label)
             return None
         case "part", [part, a]:
-            return _part(part, a)
+            at = EPOCH + datetime.timedelta(microseconds=a)
+            named = {"quarter": (at.month + 2) // 3, "dayofweek": at.weekday(), "dayofyear": at.timetuple().tm_yday}
+            return named[part] if part in named else getattr(at, part)
         case "text", [name, a, arguments] if name in TEXT:
             return TEXT[name](a, *map(value, arguments))
+        case "cast", [a, "boolean"]:
+            return {"True": True, "False": False}.get(str(a)) if doms[0].type == "category" else bool(a)
         case "cast", [a, to]:
-            return _cast(a, to, doms[0])
+            return {"string": str, "Int64": int, "Float64": float}[to](a)
     raise CannotCheck(f"operation {kind!r}")
-
-
-def _as(x: Any, claim: Dom) -> Any:
-    """A value in a column that also holds others: whole numbers among floats are floats."""
-    return float(x) if claim.type == "Float64" and type(x) is int else x
-
-
-def _fits(x: Any) -> Any:
-    return x if (LOW <= x <= HIGH if isinstance(x, int) else math.isfinite(x)) else None
-
-
-def _arithmetic(op: str, a: Any, b: Any) -> Any:
-    if type(a) is not type(b) or op == "/":
-        a, b = float(a), float(b)
-    try:
-        if op == "//" and isinstance(a, float):
-            return _fits(float(math.floor(a / b)))
-        return _fits({"+": a.__add__, "-": a.__sub__, "*": a.__mul__, "/": a.__truediv__, "//": a.__floordiv__, "%": a.__mod__}[op](b))
-    except (ZeroDivisionError, OverflowError):
-        return None
-
-
-def _function(name: str, a: Any, digits: int) -> Any:
-    if name == "abs" or (isinstance(a, int) and name in ("round", "floor", "ceil")):
-        return _fits(abs(a)) if name == "abs" else a
-    try:
-        return _fits(float(round(a, digits) if name == "round" else getattr(math, name)(a)))
-    except (ValueError, OverflowError):
-        return None
-
-
-def _part(part: str, a: int) -> int:
-    try:
-        at = EPOCH + datetime.timedelta(microseconds=a)
-    except OverflowError:
-        raise CannotCheck("a moment outside of the calendar") from None
-    named = {"quarter": (at.month + 2) // 3, "dayofweek": at.weekday(), "dayofyear": at.timetuple().tm_yday}
-    return int(named[part] if part in named else getattr(at, part))
-
-
-def _cast(a: Any, to: str, dom: Dom) -> Any:
-    if to == "string":
-        return str(a)
-    if to == "boolean":
-        return {"True": True, "False": False}.get(str(a)) if dom.type == "category" else bool(a)
-    try:
-        return _fits((int if to == "Int64" else float)(a))
-    except (ValueError, OverflowError):
-        return None
 
 
 def truth(col: Col, by: Col, key: Any) -> Any:
@@ -234,6 +190,3 @@ def truth(col: Col, by: Col, key: Any) -> Any:
     doms = [x.dom for x in col.fields if isinstance(x, Col)]
     return result(col.kind, [truth(x, by, key) if isinstance(x, Col) else x for x in col.fields], doms, col.dom)
 
-
-def widened(dom: Dom, nulls: bool) -> Dom:
-    return replace(dom, null=dom.null or nulls)
