@@ -9,7 +9,6 @@ SCHEMA = {
 }
 df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
-from privjail.ops.source import Unit
 
 people = pd.read_csv("visits.csv", schema={"who": {"type": "string"}, **SCHEMA}, unit="who", max_rows_per_unit=4)
 rows = people._rows

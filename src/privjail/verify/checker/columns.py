@@ -17,16 +17,14 @@ from typing import Any
 from privjail.verify.checker.forms import CannotCheck, Wrong
 
 LOW, HIGH, FAR = -(2**63), 2**63 - 1, 1.7976931348623157e308
-EPOCH, DAY = datetime.datetime(1970, 1, 1), 86_400 * 10**6
-TRIED = 4000  # combinations of critical values
-YEARS = [365 * y + y // 4 - 31 * m for y in range(0, 50, 7) for m in range(12)]
+EPOCH, TRIED = datetime.datetime(1970, 1, 1), 4000  # combinations of critical values
+MONTHS = [86_400 * 10**6 * (365 * y + y // 4 - 31 * m) - 1 for y in range(0, 50, 7) for m in range(12)]
 NEAR: dict[str, list[Any]] = {"Int64": [LOW, HIGH, 0, 1, -1], "Float64": [-FAR, FAR, 0.0, 1.0, -1.0, 0.5, -0.5]}
-NEAR["datetime64[us]"] = [-(10**16), 10**17, *(DAY * day - 1 for day in YEARS)]
+NEAR["datetime64[us]"] = [-(10**16), 10**17, *MONTHS]
 OPERATORS: dict[str, Any] = {"+": add, "-": sub, "*": mul, "/": truediv, "//": floordiv, "%": mod}
 TEXT: dict[str, Any] = {name: getattr(str, name) for name in ("lower", "upper", "strip", "startswith", "endswith")}
 TEXT |= {"len": len, "contains": lambda s, part: part in s, "slice": lambda s, a, b: s[a:b]}
-VALUES: dict[str, Any] = {"none": lambda text: None, "bool": "True".__eq__, "int": int, "time": int, "text": str}
-VALUES["float"] = float.fromhex
+VALUES: dict[str, Any] = {"bool": "True".__eq__, "int": int, "time": int, "text": str, "float": float.fromhex}
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def read(given: dict[str, Any]) -> Dom:
 
 def value(lit: Any) -> Any:
     """A typed constant as Python has it; moments as whole microseconds."""
-    return VALUES[lit[0]](lit[1])
+    return None if lit[0] == "none" else VALUES[lit[0]](lit[1])
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -117,8 +115,10 @@ def result(kind: str, f: list[Any], doms: list[Dom], claim: Dom) -> Any:
     match kind, f:
         case "constant", [lit]:
             return value(lit)
-        case ("where", [c, a, b]) | ("nullwhere", [c, a, *b]):
-            return a if (c is True) == (kind == "where") else (b or None)
+        case "where", [c, a, b]:
+            return a if c is True else b
+        case "nullwhere", [c, a]:
+            return None if c is True else a
         case "fillnull", [a, b]:
             return b if a is None else a
         case "isnull", [a]:
