@@ -49,7 +49,7 @@ class Auditor:
 
     def __init__(self, seconds: int = 120) -> None:
         env = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        env |= {"COLUMNS": "110", "POLARS_MAX_THREADS": "2", "OMP_NUM_THREADS": "1"}
+        env |= {"SOURCE_DATE_EPOCH": "1700000000", "COLUMNS": "110", "POLARS_MAX_THREADS": "2", "OMP_NUM_THREADS": "1"}
         self._seconds = seconds
         self._folder = Path(tempfile.mkdtemp(prefix="privjail-audit-"))
         self._runner = subprocess.Popen(
@@ -188,15 +188,15 @@ class _Audit:
         self._add(judged(base) + refuted, "every world")
 
     def _pair(self, left: dict[str, Any], right: dict[str, Any], world: str, flaky: list[Finding]) -> None:
-        known = {(f.kind, f.line) for f in flaky}
-        self._add([f for f in differences(left, right) if (f.kind, f.line) not in known], world)
+        known = {f.place for f in flaky}
+        self._add([f for f in differences(left, right) if f.place not in known], world)
         far, moved = apart(left, right)
         self.report.moved += moved
         self._add(far + judged(right), world)
 
     def _add(self, found: list[Finding], world: str) -> None:
         for each in found:
-            twin = next((f for f in self.report.leaks if (f.kind, f.line) == (each.kind, each.line)), None)
+            twin = next((f for f in self.report.leaks if f.place == each.place), None)
             if twin is None:
                 each.worlds = [world]
                 self.report.leaks.append(each)

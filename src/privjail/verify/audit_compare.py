@@ -22,6 +22,12 @@ class Finding:
     what: str
     line: int | None
     worlds: list[str] = field(default_factory=list)
+    file: str = ""  # the file that differs
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Findings of the same place are one finding."""
+        return self.kind, self.line, self.file
 
 
 def differences(left: dict[str, Any], right: dict[str, Any]) -> list[Finding]:
@@ -37,7 +43,8 @@ def differences(left: dict[str, Any], right: dict[str, Any]) -> list[Finding]:
             other = right["messages"][c + i] if c + i < d else None
             message = one or other
             assert message is not None
-            out.append(Finding(message["kind"], _beside(one, other), message["line"]))
+            file = message["text"].partition(": ")[0] if message["kind"] == "file" else ""
+            out.append(Finding(message["kind"], _beside(one, other), message["line"], file=file))
     if left["lines"] != right["lines"]:
         n = next((i for i, (x, y) in enumerate(zip(left["lines"], right["lines"], strict=False)) if x != y), -1)
         went = [run["lines"][n] if -1 < n < len(run["lines"]) else "the end" for run in (left, right)]
