@@ -193,16 +193,37 @@ def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_tells_and_ends_with_one(tmp_path: Path) -> None:
     shown = command("audit", str(LEAKS / "exit_code.py"), "--neighbours", "1", cwd=tmp_path)
-    told = command("audit", str(LEAKS / "no_noise.py"), "--neighbours", "1", "--json", cwd=tmp_path)
 
     assert shown.returncode == 1, shown.stderr
     assert "the end differs" in shown.stdout and "leaks found" in shown.stdout
-    assert told.returncode == 1 and json.loads(told.stdout)["leaks"][0]["kind"] == "changed"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_clears(tmp_path: Path) -> None:
-    shown = command("audit", str(LEAKS / "clean.py"), "--neighbours", "1", cwd=tmp_path)
+def test_the_command_takes_schemas_from_a_jail(tmp_path: Path) -> None:
+    """The curator's button: her jail says what the data looks like, and its rows are not opened."""
+    from privjail.curator.folder import JailFolder
+
+    file = tmp_path / "people.csv"
+    file.write_text("n,c\n1,a\n")
+    jail = JailFolder.init(tmp_path / "jail", ["localhost"], "127.0.0.1:0", None)
+    jail.add_dataset("people", str(file), {k: SCHEMA[k] for k in "nc"}, [1], "pure", (None, 1))
+    jail.ledger.close()
+    file.unlink()
+    words = ("audit", str(LEAKS / "wire_clean.py"), "--jail", str(tmp_path / "jail"), "--neighbours", "1")
+    shown = command(*words, cwd=tmp_path)
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "no leak found" in shown.stdout and "6 of 6" in shown.stdout
+    assert "no leak found" in shown.stdout and "2 of 2" in shown.stdout
+
+
+@pytest.mark.slow
+def test_the_command_tells_in_json(tmp_path: Path) -> None:
+    told = command("audit", str(LEAKS / "no_noise.py"), "--neighbours", "1", "--json", cwd=tmp_path)
+
+    assert told.returncode == 1 and json.loads(told.stdout)["leaks"][0]["kind"] == "changed"
+
+
+def test_the_command_says_what_data_must_look_like(tmp_path: Path) -> None:
+    wrong = command("audit", str(LEAKS / "wire_clean.py"), "--data", "people", cwd=tmp_path)
+
+    assert wrong.returncode == 1 and "NAME=SCHEMA" in wrong.stderr
