@@ -270,3 +270,19 @@ def _free(made: dict[str, Any]) -> None:
 def test_mutations_leave_the_library_as_it_was() -> None:
     assert replace(RULES[0]) == RULES[0]
     assert refuted(range(30)) is None
+
+
+@pytest.mark.parametrize("claims", [{"factor": "0", "cap": None}, {"factor": "0", "cap": "0"}, {"factor": "1", "cap": None}])
+def test_a_bound_that_is_left_out_does_not_free_the_factor(claims: dict[str, Any]) -> None:
+    """Neither the cap of a head nor its factor can be talked away."""
+    tried = 0
+    for seed in range(600):
+        made = certified(seed)
+        nodes = [] if made is None else made["nodes"]
+        slices = [n for n in nodes if n["kind"] == "slice" and n["claims"]["cap"] not in (None, "0")]
+        heads = [n for n in slices if nodes[n["fields"][0]["node"]]["kind"] == "source"]  # a chain may move by nothing
+        if heads:
+            tried += 1
+            heads[-1]["claims"] |= {**claims, "distance": claims["factor"]}
+            assert check(made).verdict == "refuted", seed
+    assert tried >= 3

@@ -108,11 +108,11 @@ class _Checking:
         else:
             t = rows_of(kind, f, i, cells, self.facts.__getitem__)
         factor, cap, edits = (_number(claims[name]) for name in ("factor", "cap", "edits"))
+        factor = factor if cap is None else None  # beside a cap the factor is not looked at, so nothing may rest on it
         claim = replace(t, cells=cells, factor=factor, cap=cap, edits=edits, most=claims["most"])
         if not set(t.cells) <= set(cells):
             raise Wrong("rows lie outside of the claimed cells")
-        plain = cap is None and t.cap is None
-        self.hold("the factor" if plain else "the cap", *((factor, t.factor) if plain else (cap, largest(t.form))))
+        self.hold("the reach", *((factor, t.factor) if cap is None else (cap, largest(t.form))))
         self.hold("the distance", _number(claims["distance"]), largest(claim.form))
         self.hold("the number of edits", edits, t.edits)
         if claim.most is not None and (t.most is None or claim.most < t.most):
