@@ -15,8 +15,8 @@ HEAVY = ("polars", "opendp", "pyarrow", "typer", "dp_accounting", "grpc", "pyspa
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util"}, {"errors"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"catalogue", "histograms"}, {"engines"},
-    {"release"}, {"jail"}, {"client"}, {"session"}, {"prisoner"}, {"sensitive"}, {"pandas"}, {"verify", "encrypted"},
-    {"curator"},
+    {"release"}, {"jail"}, {"client"}, {"session"}, {"prisoner"}, {"sensitive"}, {"pandas"}, {"encrypted"}, {"curator"},
+    {"verify"},
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from privjail.sensitive import (
     top_k,
 )
 from privjail.session import budget, connect, consumed_privacy_budget, disconnect
+from privjail.verify.certificate import certify
 
 __all__ = [
     "ApproxDP",
@@ -50,6 +51,7 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "budget",
+    "certify",
     "connect",
     "consumed_privacy_budget",
     "disconnect",

@@ -41,6 +41,7 @@ class Connection:
         self._lock = threading.RLock()
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
+        self.notions: dict[str, str] = {}  # data set → the notion of privacy that its budget is kept in
         self._reset()
         self._open()
 
@@ -136,7 +137,9 @@ class Connection:
             return self._call("Describe", request, self._pb.Dataset)
 
         if name not in self._opened:
-            self._opened[name] = Source(facts.from_wire(self._in_session(described)))
+            message = self._in_session(described)
+            self.notions[message.name] = message.notion
+            self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
     def release(self, asks: list[Ask], request: bytes | None = None) -> list[Any]:

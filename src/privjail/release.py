@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from privjail.errors import BudgetError, PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
 from privjail.ops.source import Dataset, Source
-from privjail.plan.cells import charged
+from privjail.plan.cells import Cell, charged
 from privjail.plan.value import Value
 
 
@@ -103,17 +103,21 @@ class Jail:
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
     def charges(self, ask: Ask) -> list[Charge]:
-        """Where an ask is charged, and how much: a function of the program and the schema only.
+        return where_charged(ask, lambda root: self.ledger.account(root).notion)
 
-        A loss that is not proportional to the distance is charged above the first partition in which one
-        privacy unit may have rows in several groups.
-        """
-        out: list[Charge] = []
-        for root in dict.fromkeys(cell.root for cell in ask.value.cells):
-            notion = self.ledger.account(root).notion
-            cells = [cell for cell in ask.value.cells if cell.root is root]
-            if ask.value.capped or not ask.mechanism.proportional(notion, ask.value):
-                cells = [cell.unsplit() for cell in cells]
-            cost = notion.cost(ask.mechanism.loss)
-            out.extend((cell, cost) for cell in charged(cells))
-        return out
+
+def where_charged(ask: Ask, notion_of: Callable[[Cell], Notion]) -> list[Charge]:
+    """Where an ask is charged, and how much: a function of the program and the schema only.
+
+    A loss that is not proportional to the distance is charged above the first partition in which one
+    privacy unit may have rows in several groups.
+    """
+    out: list[Charge] = []
+    for root in dict.fromkeys(cell.root for cell in ask.value.cells):
+        notion = notion_of(root)
+        cells = [cell for cell in ask.value.cells if cell.root is root]
+        if ask.value.capped or not ask.mechanism.proportional(notion, ask.value):
+            cells = [cell.unsplit() for cell in cells]
+        cost = notion.cost(ask.mechanism.loss)
+        out.extend((cell, cost) for cell in charged(cells))
+    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from privjail.client import Connection
 
 _connection: Connection | None = None
+
+#: called with the asks before each release; what they return is called once it has been answered
+witnesses: list[Callable[[list[Ask]], Callable[[], None]]] = []
 
 
 @cache
@@ -60,6 +63,14 @@ def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
 
 def release(asks: list[Ask]) -> list[Any]:
     """Answer several asks at once, or fail with an error made from public facts only."""
+    prepared = [witness(asks) for witness in witnesses]
+    answers = _released(asks)
+    for answered in prepared:
+        answered()
+    return answers
+
+
+def _released(asks: list[Ask]) -> list[Any]:
     if _connection is not None:
         return _connection.release(asks)
     try:

@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from privjail.curator import verify_cli
 from privjail.curator.jail_cli import register
 from privjail.errors import DPError
 
@@ -57,6 +58,7 @@ def _mount() -> None:
 
 _mount()
 register(app)
+verify_cli.register(app)
 
 
 def run() -> None:

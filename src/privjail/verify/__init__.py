@@ -1,1 +1,1 @@
-"""Tries to refute mechanisms and programs: exactly where possible, statistically where not."""
+"""Tries to refute mechanisms, programs and single releases: exactly where possible, statistically where not."""

@@ -1,0 +1,295 @@
+"""Certificates: what a release claims, as a small JSON file that others can check.
+
+A certificate holds public facts only: the plan, the facts that the library derived at each node, the mechanism and its
+noise, and what was charged. No value of the data is in it, not even the released one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privjail import session
+from privjail.budget.ledger import Charge
+from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.errors import DPError
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.source import Dataset, Source
+from privjail.plan import domain as d
+from privjail.plan.cells import Cell, Partition
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit, Node, children
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value
+from privjail.release import Ask, where_charged
+
+VERSION = 1
+NOTIONS: dict[type[Notion], str] = {PureDP: "pure", ApproxDP: "approx", ZCDP: "zcdp", RenyiDP: "renyi"}
+
+
+class Certificates:
+    """The certificates of the releases made in a block, in order."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.all: list[dict[str, Any]] = []
+
+    @property
+    def last(self) -> dict[str, Any]:
+        if not self.all:
+            raise DPError("nothing was released in this block yet")
+        return self.all[-1]
+
+    def take(self, made: list[dict[str, Any]]) -> None:
+        for each in made:
+            self.all.append(each)
+            if self.folder is not None:
+                name = f"{len(self.all):04d}-{each['release']['mechanism']['kind']}.json"
+                (self.folder / name).write_text(spelled(each), encoding="utf-8")
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __repr__(self) -> str:
+        return f"{len(self.all)} certificates"
+
+
+@contextmanager
+def certify(folder: Any = None) -> Iterator[Certificates]:
+    """Keep a certificate of every release in this block; with ``folder``, write each as a JSON file there too.
+
+    >>> import privjail as pj
+    >>> with pj.certify() as certificates:
+    ...     pass
+    >>> certificates
+    0 certificates
+    """
+    where = None if folder is None else Path(folder)
+    if where is not None:
+        where.mkdir(parents=True, exist_ok=True)
+    kept = Certificates(where)
+
+    def witness(asks: list[Ask]) -> Any:
+        made = [of(ask) for ask in asks]  # before the release: if this fails, nothing has been charged
+        return lambda: kept.take(made)
+
+    session.witnesses.append(witness)
+    try:
+        yield kept
+    finally:
+        session.witnesses.remove(witness)
+
+
+def spelled(certificate: dict[str, Any]) -> str:
+    return json.dumps(certificate, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def of(ask: Ask, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
+    """The certificate of one ask; notions of privacy are those of the session, unless given."""
+    return numbered(ask, notions)[0]
+
+
+def numbered(ask: Ask, notions: dict[Cell, Notion] | None = None) -> tuple[dict[str, Any], dict[Any, int]]:
+    """A certificate, and the number that each node has in it."""
+    known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
+    told = all(cell.root in known for cell in ask.value.cells)
+    charges: list[Charge] | None = where_charged(ask, known.__getitem__) if told else None
+    writer = _Writer(known)
+    value = writer.node(ask.value)
+    charged = None if charges is None else [[writer.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
+    mechanism, noise = _mechanism(ask.mechanism, ask.value)
+    release = {"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}
+    made = {
+        "privjail certificate": VERSION,
+        "data sets": writer.datasets,
+        "nodes": writer.nodes,
+        "cells": writer.cells,
+        "release": release,
+    }
+    return made, writer.numbers
+
+
+def _notion_of(root: Cell) -> Notion | None:
+    connected = session.connection()
+    if connected is None:
+        return session.jail().ledger.account(root).notion
+    # The order of a Rényi budget is not told to clients.
+    simple: dict[str, Notion] = {"pure": PureDP(), "approx": ApproxDP(), "zcdp": ZCDP()}
+    return simple.get(connected.notions[str(root.key)])
+
+
+class _Writer:
+    """Numbers data sets, nodes and cells, inputs first."""
+
+    def __init__(self, notions: dict[Cell, Notion]) -> None:
+        self._notions = notions
+        self.datasets: list[dict[str, Any]] = []
+        self.nodes: list[dict[str, Any]] = []
+        self.cells: list[dict[str, Any]] = []
+        self.numbers: dict[Any, int] = {}
+        self._roots: dict[Cell, int] = {}
+
+    def node(self, last: Node) -> int:
+        waiting = [last]
+        while waiting:
+            each = waiting[-1]
+            missing = [c for c in _needs(each) if c not in self.numbers]
+            if missing:
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            if each not in self.numbers:
+                fields = [self._source(each)] if isinstance(each, Source) else [self._field(f) for f in each.fields()]
+                claims = self._claims(each)
+                self.numbers[each] = len(self.nodes)
+                self.nodes.append({"kind": type(each).kind, "fields": fields, "claims": claims})
+        return self.numbers[last]
+
+    def _source(self, source: Source) -> int:
+        notion = self._notions.get(source.cells[0])
+        told: dict[str, Any] = {"kind": None if notion is None else NOTIONS[type(notion)]}
+        if isinstance(notion, RenyiDP):
+            told["order"] = str(notion.order)
+        public = facts(source.dataset)
+        self.datasets.append({"name": source.dataset.name, **public, "schema": schema_hash(public), "notion": told})
+        self._roots[source.cells[0]] = len(self.datasets) - 1
+        return len(self.datasets) - 1
+
+    def _field(self, value: Any) -> Any:
+        match value:
+            case Lit():
+                return {"literal": [value.type_, value.spelling]}
+            case Node():
+                return {"node": self.numbers[value]}
+            case Fraction():
+                return {"fraction": str(value)}
+            case tuple():
+                return [self._field(each) for each in value]
+            case None | int() | str():
+                return value
+        return str(value)  # a label
+
+    def _claims(self, each: Node) -> dict[str, Any]:
+        match each:
+            case Rows():
+                return {
+                    "distance": _number(each.distance.value),
+                    "factor": _number(each.factor),
+                    "cap": _number(each.cap),
+                    "edits": _number(each.edits),
+                    "most": each.most,
+                    "cells": self._cells(each.cells),
+                }
+            case Expr():
+                return {"domain": domain(each.domain)}
+            case Value():
+                return {
+                    "distance": _number(each.joint.linf),
+                    "size": each.joint.size,
+                    "grid": str(each.grid),
+                    "capped": bool(each.capped),
+                    "monotone": bool(each.monotone),
+                    "cells": self._cells(each.cells),
+                }
+        return {}
+
+    def _cells(self, cells: tuple[Cell, ...]) -> list[int]:
+        return [self.cell(cell) for cell in cells]
+
+    def cell(self, cell: Cell) -> int:
+        for each in cell.path():
+            if each in self.numbers:
+                continue
+            if isinstance(each.partition, Partition):
+                assert each.parent is not None
+                part = each.partition
+                entry: dict[str, Any] = {"of": self.numbers[each.parent], "base": self.node(part.base)}
+                entry |= {"by": self.node(part.by), "key": [each.key.type_, each.key.spelling]}
+            else:
+                entry = {"data set": self._roots.get(each)}
+            self.numbers[each] = len(self.cells)
+            self.cells.append(entry)
+        return self.numbers[cell]
+
+
+def _needs(each: Node) -> list[Node]:
+    """What must be numbered before a node: its inputs, and what the partitions of its cells are made of."""
+    if isinstance(each, Source):
+        return []
+    found = [c for c in children(each) if not isinstance(c, Lit)]
+    if isinstance(each, (Rows, Value)):
+        for cell in each.cells:
+            for step in cell.path():
+                if isinstance(step.partition, Partition):
+                    found += [step.partition.base, step.partition.by]
+    return found
+
+
+def facts(dataset: Dataset) -> dict[str, Any]:
+    """The public facts of a data set: its columns and its unit of protection."""
+    columns = [[name, domain(each)] for name, each in dataset.columns]
+    return {"columns": columns, "unit": [dataset.unit.column, dataset.unit.most_rows]}
+
+
+def schema_hash(public: dict[str, Any]) -> str:
+    """A hash of the public facts: two certificates with the same hash speak of the same schema."""
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
+
+
+def domain(each: d.Domain) -> dict[str, Any]:
+    """A domain; bounds are exact fractions, labels are typed as constants are."""
+    out: dict[str, Any] = {"type": each.dtype, "null": each.nullable}
+    if isinstance(each, d.Numeric):
+        out["range"] = [_number(bound) for bound in each.range]
+    if isinstance(each, d.CategoryDomain):
+        out["labels"] = [_label(label) for label in each.categories]
+        out["ordered"] = each.ordered
+    return out
+
+
+def _label(label: Any) -> list[str]:
+    lit = Lit.of(str(label) if isinstance(label, d.Interval) else label)
+    return [lit.type_, lit.spelling]
+
+
+def _number(x: Any) -> str | None:
+    return None if x is None else str(Fraction(x))
+
+
+def _mechanism(chosen: Mechanism, value: Value) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The mechanism's parameters; and its noise, with the sensitivity that the noise is made for."""
+    match chosen:
+        case Laplace(eps):
+            grid, scale = chosen.plan(value)
+            noise = {"norm": "l1", "grid": str(grid.grid), "scale": _number(scale)}
+            return {"kind": "laplace", "epsilon": str(eps)}, noise | {"sensitivity": _number(value.joint.l1)}
+        case Exponential(eps):
+            reach = value.joint.linf
+            rate = None if not reach else str(eps / (2 * Fraction(reach)))
+            noise = {"norm": "linf", "rate": rate, "sensitivity": _number(reach)}
+            return {"kind": "exponential", "epsilon": str(eps)}, noise
+        case NoisyMax(eps, smallest, k):
+            grid, scale = chosen.scale(value)
+            noise = {"norm": "linf", "grid": str(grid.grid), "scale": _number(scale)}
+            told = {"kind": "noisy_max", "epsilon": str(eps), "smallest": bool(smallest), "k": k}
+            return told, noise | {"sensitivity": _number(value.joint.linf)}
+        case AboveThreshold(eps, threshold):
+            grid, outer, inner = chosen.scales(value)
+            noise = {"norm": "linf", "grid": str(grid.grid), "outer": _number(outer), "scale": _number(inner)}
+            told = {"kind": "above_threshold", "epsilon": str(eps), "threshold": str(threshold)}
+            return told, noise | {"sensitivity": _number(value.joint.linf)}
+        case Gaussian(eps_, delta, rho):
+            told = {"kind": "gaussian", "epsilon": _number(eps_), "delta": _number(delta), "rho": _number(rho)}
+            sigma = _number(chosen.sigma(value))
+            return told, {"norm": "l2", "sigma": sigma, "sensitivity": _number(value.joint.l2)}
+    raise DPError(f"{type(chosen).__name__} has no certificate yet")

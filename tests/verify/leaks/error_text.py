@@ -1,0 +1,15 @@
+"""Lets an exception tell what it should not."""
+
+from privjail import pandas as pd
+
+SCHEMA = {
+    "age": {"type": "Int64", "range": [0, 120]},
+    "ward": {"type": "category", "categories": ["a", "b", "c"]},
+    "cost": {"type": "Float64", "range": [0, 1000]},
+}
+df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
+
+from privjail import session
+
+height = next(iter(session.jail().engine._frames.values())).height
+raise RuntimeError(f"cannot go on with {height} rows")

@@ -1,0 +1,17 @@
+"""Makes a sum whose distance is said to be small."""
+
+from privjail import pandas as pd
+
+SCHEMA = {
+    "age": {"type": "Int64", "range": [0, 120]},
+    "ward": {"type": "category", "categories": ["a", "b", "c"]},
+    "cost": {"type": "Float64", "range": [0, 1000]},
+}
+df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
+
+from privjail.plan.distance import Distance
+from privjail.plan.value import Listed
+
+total = df["cost"].sum()
+object.__setattr__(total._value, "joint", Listed((Distance(1),)))
+print(total.reveal(eps=1))

@@ -1,0 +1,15 @@
+"""Replaces the noise by nothing."""
+
+from privjail import pandas as pd
+
+SCHEMA = {
+    "age": {"type": "Int64", "range": [0, 120]},
+    "ward": {"type": "category", "categories": ["a", "b", "c"]},
+    "cost": {"type": "Float64", "range": [0, 1000]},
+}
+df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
+
+from privjail.mechanisms.noise import Noise
+
+Noise.laplace = lambda self, scale, n: [0] * n
+print(df.shape[0].reveal(eps=0.1))

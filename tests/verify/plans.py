@@ -1,0 +1,335 @@
+"""Random plans over every operation and mechanism: what the library claims about them goes to the checker."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.errors import DPError
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.arithmetic import Arithmetic
+from privjail.ops.carried import Carried, Constant
+from privjail.ops.cast import Cast, Categorise
+from privjail.ops.clip import Clip
+from privjail.ops.compare import Compare
+from privjail.ops.cut import Cut
+from privjail.ops.distinct import Distinct
+from privjail.ops.filter import Filter, keep
+from privjail.ops.function import Function
+from privjail.ops.group_head import GroupHead
+from privjail.ops.isin import IsIn, IsNull
+from privjail.ops.logic import Logic, Not
+from privjail.ops.moment import PARTS, Part
+from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
+from privjail.ops.ranks import Ranks
+from privjail.ops.recode import Recode
+from privjail.ops.slice import Slice
+from privjail.ops.sort import Sort
+from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.tally import Tally
+from privjail.ops.text import Text
+from privjail.ops.where import FillNull, NullWhere, Where
+from privjail.ops.window import Lag, Window
+from privjail.plan import domain as d
+from privjail.plan.node import Lit, Node, children, micros
+from privjail.plan.rows import Rows
+from privjail.release import Ask
+from privjail.verify import certificate
+
+COLUMNS = (
+    ("who", d.CategoryDomain(False, ("ann", "bob", "cho"))),
+    ("i", d.IntDomain(True, -3, 5)),
+    ("n", d.IntDomain(False, 0, 2)),
+    ("big", d.IntDomain(True, -(2**62), 2**61)),
+    ("open", d.IntDomain(True, 1, None)),
+    ("x", d.FloatDomain(True, -1.5, 2.75)),
+    ("wide", d.FloatDomain(False, 0.1, 1e300)),
+    ("free", d.FloatDomain(True)),
+    ("c", d.CategoryDomain(True, ("a", "b", "c"))),
+    ("o", d.CategoryDomain(False, ("1", "2.5", "True"), True)),
+    ("k", d.CategoryDomain(True, (1, 2, 3), True)),
+    ("b", d.BoolDomain(True)),
+    ("s", d.TextDomain(True)),
+    ("t", d.TimeDomain(True, micros(datetime(1950, 5, 6)), micros(datetime(2024, 2, 29)))),
+)
+UNITS = (Unit(), Unit(), Unit("who", 1), Unit("who", 3), Unit("who", None))
+NUMBERS = (0, 1, -1, 2, 3, -7, 10, 0.5, -1.5, 0.1, 1e10, 2**40, -(2**61), 1e-9, 1e200)
+
+
+class Plans:
+    """A random analyst: the same seed gives the same plan."""
+
+    def __init__(self, seed: int) -> None:
+        self.pick = random.Random(seed)
+        self.unit = self.pick.choice(UNITS)
+        self.source = Source(Dataset("d", "d", COLUMNS, self.unit))
+        self.notions: dict[Any, Notion] = {self.source.cells[0]: self.notion()}
+        self.tables: list[tuple[Rows, dict[str, Any]]] = [
+            (self.source, {name: Column(self.source, name) for name, _ in COLUMNS})
+        ]
+        for _ in range(self.pick.randint(1, 5)):
+            self.tried(self.step)
+
+    def notion(self) -> Notion:
+        return self.pick.choice([PureDP(), PureDP(), ApproxDP(), ZCDP(), RenyiDP(3, 1e-6)])
+
+    def tried(self, act: Any, times: int = 6) -> Any:
+        for _ in range(times):
+            try:
+                return act()
+            except DPError:
+                continue
+        return None
+
+    # -- rows
+
+    def step(self) -> None:
+        pick = self.pick
+        rows, columns = pick.choice(self.tables[-3:])
+        kind = pick.randrange(10)
+        if kind < 4:
+            condition = self.condition(columns)
+            rows = keep(rows, condition) if pick.random() < 0.7 else Filter(rows, condition)
+        elif kind == 4:
+            by = pick.sample([c for n, c in columns.items() if n in "incx"], 2)
+            rows = Sort(rows, tuple(by), (pick.randint(0, 1), 0))
+        elif kind < 7:
+            ends = [pick.choice((None, 0, 1, 2, 5, 40, -1, -2, -3, -50)) for _ in range(2)]
+            rows, columns = self.into(Slice(rows, *ends), columns)
+        elif kind == 7:
+            key = columns[pick.choice(("who", "who", "c", "n"))]
+            rows, columns = self.into(GroupHead(rows, key, pick.randint(1, 3)), columns)
+        elif kind == 8:
+            window = Window(rows, pick.randint(0, 2), pick.randint(0, 1))
+            lagged = Lag(window, columns["i"], pick.randint(-window.after, window.before))
+            rows, columns = self.into(window, columns)
+            columns["i"] = Clip(lagged, Lit.of(-3), Lit.of(5)) if pick.random() < 0.5 else lagged
+        else:
+            name = pick.choice(("i", "x", "c", "b", "s", "free"))
+            columns = {**columns, name: self.column(columns, name)}
+        self.tables.append((rows, columns))
+
+    def into(self, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
+        return rows, {n: c if c.base is None else Carried(rows, c) for n, c in columns.items()}
+
+    # -- columns
+
+    def number(self, columns: dict[str, Any], depth: int = 2) -> Any:
+        pick = self.pick
+        if not depth or pick.random() < 0.25:
+            return columns[pick.choice(("i", "n", "big", "open", "x", "wide", "free"))]
+        a, b = self.number(columns, depth - 1), self.number(columns, depth - 1)
+        some = Constant(Lit.of(pick.choice(NUMBERS)))
+        match pick.randrange(13):
+            case 0 | 1 | 2:
+                return Arithmetic(pick.choice("+-*/%") if pick.random() < 0.8 else "//", a, pick.choice((b, some)))
+            case 3 | 4:
+                low, high = sorted(pick.sample((-7, -1, 0, 1, 3, 100, 2**40), 2))
+                ends = [Lit.of(pick.choice((low, None))), Lit.of(pick.choice((high, high, None)))]
+                return Clip(a, *ends)
+            case 5 | 6:
+                names = ("abs", "round", "floor", "ceil", "sqrt", "exp", "log")
+                return Function(pick.choice(names), a, pick.randint(0, 3))
+            case 7:
+                return Cast(pick.choice((a, columns["o"], columns["k"], columns["b"], columns["s"])),
+                            pick.choice(("Int64", "Float64")))  # fmt: skip
+            case 8:
+                return Where(self.condition(columns), a, pick.choice((b, some)))
+            case 9:
+                return FillNull(a, pick.choice((b, some)))
+            case 10:
+                return NullWhere(self.condition(columns), a)
+            case 11:
+                images = pick.choice((((1, 2), (2, None)), ((-1, 7), (3, 0.5)), ((0, 0),)))
+                return Recode(a, tuple((Lit.of(k), Lit.of(v)) for k, v in images), pick.randint(0, 1))
+        return pick.choice((Part(pick.choice(list(PARTS)), columns["t"]), Text("len", columns["s"], ()),
+                            Recode(columns["c"], ((Lit.of("a"), Lit.of(4)), (Lit.of("b"), Lit.of(-2))), 0)))  # fmt: skip
+
+    def condition(self, columns: dict[str, Any], depth: int = 2) -> Any:
+        pick = self.pick
+        match pick.randrange(12 if depth else 8):
+            case 0:
+                return Compare("==", columns["c"], Lit.of(pick.choice(("a", "b", "c", "other"))))
+            case 1:
+                return IsIn(columns["c"], tuple(map(Lit.of, pick.sample(("a", "b", "c", "z"), pick.randint(0, 3)))))
+            case 2:
+                return Compare(pick.choice("<>") if pick.random() < 0.5 else "==", columns[pick.choice("in")],
+                               Lit.of(pick.choice((-1, 0, 0.5, 1, 2))))  # fmt: skip
+            case 3:
+                return IsNull(columns[pick.choice("icxb")])
+            case 4:
+                return pick.choice((columns["b"], Compare(pick.choice("<>"), columns["k"], Lit.of(2)),
+                                    IsIn(columns["k"], (Lit.of(1), Lit.of(3.0)))))  # fmt: skip
+            case 5:
+                return IsIn(columns["n"], tuple(map(Lit.of, pick.sample((0, 1, 2, 9), 2))))
+            case 6:
+                return pick.choice((Compare("==", columns["b"], Lit.of(True)), Cast(columns["n"], "boolean"),
+                                    Text("contains", columns["s"], (Lit.of("q"),)), Constant(Lit.of(True))))  # fmt: skip
+            case 7:
+                return Compare(pick.choice(("==", "<", ">")), columns["i"], columns["n"])
+            case 8 | 9:
+                return Not(self.condition(columns, depth - 1))
+        one = self.condition(columns, depth - 1)
+        return Logic(pick.choice("&||^"), one, self.condition(columns, depth - 1))
+
+    def label(self, columns: dict[str, Any]) -> Any:
+        pick = self.pick
+        edges = tuple(Lit.of(e) for e in sorted(pick.sample((-4, -1, 0, 0.5, 2, 6), 3)))
+        match pick.randrange(9):
+            case 0:
+                return Cut(columns[pick.choice("inx")], edges, None, pick.randint(0, 1), pick.randint(0, 1))
+            case 1:
+                return Cut(columns["i"], edges, (Lit.of("low"), Lit.of("high")), pick.randint(0, 1), pick.randint(0, 1))
+            case 2:
+                return Categorise(pick.choice((columns["s"], columns["c"])), (Lit.of("b"), Lit.of("q")), 0)
+            case 3:
+                return Recode(columns["c"], ((Lit.of("a"), Lit.of("z")),), pick.randint(0, 1))
+            case 4:
+                return Where(self.condition(columns), columns["c"], Constant(Lit.of(pick.choice(("a", "new")))))
+            case 5:
+                return self.condition(columns)
+        return columns[pick.choice(("c", "k", "n", "i", "o"))]
+
+    def column(self, columns: dict[str, Any], name: str) -> Any:
+        match name:
+            case "c":
+                made = self.label(columns)
+                return made if isinstance(made.domain, d.CategoryDomain) else columns["c"]
+            case "b":
+                return self.condition(columns)
+            case "s":
+                f = self.pick.choice(("lower", "upper", "strip"))
+                return self.pick.choice((Cast(columns["c"], "string"), Text(f, columns["s"], ()),
+                                         FillNull(columns["s"], columns["c"])))  # fmt: skip
+        made = self.number(columns)
+        if name == "i" and not isinstance(made.domain, d.IntDomain):
+            return columns["i"]
+        return made if name != "x" else Clip(Cast(made, "Float64"), Lit.of(-4.0), Lit.of(2.5))
+
+    # -- values
+
+    def simple(self) -> Any:
+        pick = self.pick
+        rows, columns = pick.choice(self.tables)
+        kind = pick.randrange(8)
+        if kind == 0:
+            return Distinct(rows, self.label(columns))
+        if kind == 1:
+            points = tuple(Lit.of(p) for p in sorted(pick.sample((-2, 0, 0.5, 1, 7), pick.randint(1, 4))))
+            return Ranks(rows, self.number(columns, 1), points, Fraction(pick.randint(0, 2), 2), Fraction(1, 3), Fraction(2))
+        keys = tuple(self.label(columns) for _ in range(pick.choice((0, 0, 1, 1, 2))))
+        value = None
+        if kind > 4:
+            value = self.number(columns)
+            if pick.random() < 0.8:
+                value = Clip(value, Lit.of(pick.choice((-3, 0))), Lit.of(pick.choice((1, 10))))
+        return Tally(rows, keys, value)
+
+    def scalar(self) -> Any:
+        value = self.tried(self.simple)
+        if value is None or not value.index:
+            return value
+        match self.pick.randrange(4):
+            case 0:
+                return Element(value, self.pick.randrange(value.joint.size))
+            case 1:
+                return Total(value)
+        return Extreme(self.pick.choice(("max", "min")), value)
+
+    def value(self, depth: int = 3) -> Any:
+        pick = self.pick
+        if not depth or pick.random() < 0.35:
+            return self.simple()
+        some = Fraction(pick.randint(-6, 6), pick.choice((1, 2, 3, 7)))
+        match pick.randrange(10):
+            case 0:
+                return Scale(self.value(depth - 1), some)
+            case 1:
+                return Offset(self.value(depth - 1), some)
+            case 2:
+                return Absolute(self.value(depth - 1))
+            case 3 | 4:
+                parts = [p for p in (self.scalar() for _ in range(pick.randint(1, 4))) if p is not None]
+                parts += [Known(some)] * pick.randint(0, 1)
+                return Stack(tuple(parts), tuple(range(len(parts))))
+            case 5:
+                return Add(self.scalar(), self.scalar())
+            case 6:
+                a = self.value(depth - 1)
+                return Add(a, pick.choice((a, Scale(a, some), Absolute(a))))
+            case 7:
+                rows, columns = pick.choice(self.tables)
+                key = columns[pick.choice("cn")]
+                others = [r for r, c in self.tables if r.base is rows.base]
+                vectors = tuple(Tally(r, (key,), None) for r in pick.sample(others, min(len(others), 2)))
+                return pick.choice((Beside(vectors, tuple(range(len(vectors)))), Add(vectors[0], vectors[-1])))
+            case 8:
+                return Extreme("max", self.value(depth - 1))
+        return Total(self.value(depth - 1))
+
+    def mechanism(self, value: Any, notion: Notion) -> Any:
+        pick = self.pick
+        eps = Fraction(pick.choice((1, 2, 5, 30)), pick.choice((1, 10, 3)))
+        if pick.random() < 0.01:
+            eps = Fraction(1, 10**8)
+        if not isinstance(notion, PureDP) and pick.random() < 0.5:
+            if isinstance(notion, ApproxDP):
+                return Gaussian(eps, Fraction(1, 10 ** pick.randint(3, 8)))
+            return Gaussian(rho=eps)
+        if not value.index or pick.random() < 0.4:
+            return Laplace(eps)
+        size = value.joint.size
+        return pick.choice((NoisyMax(eps), NoisyMax(eps, True, pick.randint(1, max(1, min(3, size)))), Exponential(eps),
+                            AboveThreshold(eps, Fraction(7, 2))))  # fmt: skip
+
+    def ask(self) -> Ask | None:
+        def attempt() -> Ask:
+            value = self.value()
+            if value is None or value.joint.size > 400:
+                raise DPError("too large for this corpus")
+            mechanism = self.mechanism(value, next(iter(self.notions.values())))
+            mechanism.check(value)
+            return Ask(value, mechanism)
+
+        def safe() -> Ask:
+            try:
+                return attempt()
+            except AttributeError:  # a scalar that could not be made
+                raise DPError("again") from None
+
+        return self.tried(safe, 20)
+
+
+def certified(seed: int) -> dict[str, Any] | None:
+    """The certificate of a random ask; None if this seed gave nothing that can be released."""
+    plans = Plans(seed)
+    ask = plans.ask()
+    if ask is None:
+        return None
+    try:
+        return certificate.of(ask, plans.notions)
+    except DPError:
+        return None
+
+
+def kinds(made: dict[str, Any]) -> Counter[str]:
+    return Counter(node["kind"] for node in made["nodes"])
+
+
+def below(node: Node) -> set[Node]:
+    found: set[Node] = set()
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting.extend(children(each))
+    return found
