@@ -1,0 +1,58 @@
+"""The numbers of the two encryption schemes, and what is drawn uniformly from them. Argued in decision 0301.
+
+Every data prime is 1 modulo P: then a 1 is encrypted as exactly K = (Q - 1) / P, and a sum that wraps around P moves
+the noise of a ciphertext by exactly 1. P is 1 modulo 2 · 8192, so that the same P has 8192 slots.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint64]
+Whole = npt.NDArray[np.int64]
+
+P = 16_760_833  # plaintexts: 24 bits
+BITS = 24
+
+DEGREE = 4096  # the ring of records: one coefficient for each bin
+Q = 1_152_918_139_701_157_889  # 60 bits
+K = (Q - 1) // P
+
+SLOTS = 8192  # the ring of comparisons: one slot for each
+PRIMES = (1_125_624_290_787_329, 1_119_857_491_542_017, 1_109_696_940_490_753)  # 50 bits each
+KEY_PRIME = 1_108_323_893_051_393
+
+RECORD_FLOOD = 34  # uniform in ± 2**34; K / 2 is 2**35, and honest noise stays below 2**30
+SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
+
+MOST_RECORDS = 2**22
+LARGEST_SCALE = 2**16  # of noise: e**-64 is the chance of a draw beyond 2**22, and P / 2 is 2**23
+
+
+def uniform(below: int, *shape: int) -> Whole:
+    """Independent numbers, uniform in 0 … below - 1, from the operating system's generator."""
+    size = int(np.prod(shape))
+    bits = (below - 1).bit_length()
+    width = next(w for w in (1, 2, 4, 8) if 8 * w >= bits)
+    kind, keep = np.dtype(f"<u{width}"), (1 << bits) - 1
+    found = np.empty(0, dtype=kind)
+    while len(found) < size:  # numbers that are too large are drawn again: folding them would favour some
+        more = np.frombuffer(os.urandom(width * (2 * (size - len(found)) + 8)), dtype=kind) & kind.type(keep)
+        found = np.concatenate([found, more[more < below]])
+    return found[:size].astype(np.int64).reshape(shape)
+
+
+def flood(bits: int, n: int) -> list[int]:
+    """n numbers, each uniform in -2**bits … 2**bits - 1."""
+    width = bits // 8 + 1
+    drawn, keep = os.urandom(width * n), (1 << (bits + 1)) - 1
+    return [(int.from_bytes(drawn[i : i + width], "little") & keep) - (1 << bits) for i in range(0, width * n, width)]
+
+
+def centred(values: npt.ArrayLike) -> Whole:
+    """Numbers modulo P as those nearest to 0."""
+    reduced = np.asarray(values, dtype=np.int64) % P
+    return np.where(reduced > P // 2, reduced - P, reduced)

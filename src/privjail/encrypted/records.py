@@ -1,0 +1,98 @@
+"""One owner's record as bytes, and the encrypted histogram that records add up to.
+
+A record is c1 in full and the first `bins` coefficients of c0: the others would decrypt to bins that do not exist.
+A coefficient has 60 bits and takes 7.5 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from privjail.encrypted.numbers import DEGREE, Q, Words
+from privjail.encrypted.seal import Public
+from privjail.errors import DPError, PlanError
+
+SAFE = 15  # so many numbers below 2**60 are added without overflow
+
+
+class RecordError(DPError):
+    """A submission that is not taken. The rest of its batch is."""
+
+
+def size_of(bins: int) -> int:
+    """Bytes of one record."""
+    return 15 * (DEGREE + bins + bins % 2) // 2
+
+
+def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
+    """A record in bin `value`, or one that counts nowhere (None): nobody but the key's holder can tell which."""
+    if value is not None and not 0 <= value < bins:
+        raise PlanError("a record lies in none of the study's bins", do=f"use 0 … {bins - 1}, or none for absent")
+    c0, c1 = public.monomial(value)[:, 0]
+    return pack(c1) + pack(c0[: bins + bins % 2])
+
+
+def pack(words: Words) -> bytes:
+    """An even number of 60-bit numbers in 7.5 bytes each: all low 32 bits, then the next 16, 8 and 4."""
+    parts = words.astype("<u8").view(np.uint8).reshape(-1, 8)
+    low, middle, high, top = parts[:, :4], parts[:, 4:6], parts[:, 6], parts[:, 7]
+    return b"".join(each.tobytes() for each in (low, middle, high, top[0::2] | top[1::2] << 4))
+
+
+def unpack(packed: bytes) -> Words:
+    """What pack() packed."""
+    n = len(packed) * 2 // 15
+    parts = np.empty((n, 8), dtype=np.uint8)
+    parts.view("<u4")[:, 0] = np.frombuffer(packed, "<u4", n)
+    parts.view("<u2")[:, 2] = np.frombuffer(packed, "<u2", n, 4 * n)
+    parts[:, 6] = np.frombuffer(packed, np.uint8, n, 6 * n)
+    top = np.frombuffer(packed, np.uint8, n // 2, 7 * n)
+    parts[0::2, 7], parts[1::2, 7] = top & 15, top >> 4
+    return parts.view("<u8")[:, 0].astype(np.uint64, copy=False)
+
+
+def read_record(packed: bytes, bins: int) -> Words:
+    """The coefficients of a record, if it can be one."""
+    if len(packed) != size_of(bins):
+        raise RecordError(f"a record of this study has {size_of(bins)} bytes, this one {len(packed)}: cut off?")
+    cut = 15 * DEGREE // 2
+    words = np.concatenate([unpack(packed[:cut]), unpack(packed[cut:])])
+    if int(words.max()) >= Q:
+        raise RecordError("these bytes are no ciphertext of this study: a coefficient is out of range")
+    return words
+
+
+def fingerprint(packed: bytes) -> bytes:
+    """What tells a record from another: c1, which no two honest encryptions share."""
+    return hashlib.sha256(packed[: 15 * DEGREE // 2]).digest()
+
+
+@dataclass
+class Sum:
+    """The encrypted histogram: c1, then c0 of the bins, and how many submissions are in it."""
+
+    bins: int
+    words: Words
+    submissions: int = 0
+
+    @classmethod
+    def empty(cls, bins: int) -> Sum:
+        return cls(bins, np.zeros(DEGREE + bins + bins % 2, dtype=np.uint64))
+
+    def plus(self, records: list[Words]) -> Sum:
+        """This sum and these records."""
+        total = self.words
+        for i in range(0, len(records), SAFE - 1):
+            total = np.add.reduce([total, *records[i : i + SAFE - 1]]) % np.uint64(Q)
+        return Sum(self.bins, total, self.submissions + len(records))
+
+    @property
+    def c1(self) -> Words:
+        return self.words[:DEGREE]
+
+    @property
+    def c0(self) -> Words:
+        return self.words[DEGREE : DEGREE + self.bins]
