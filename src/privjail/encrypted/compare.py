@@ -147,14 +147,9 @@ def found_zero(secret: Secret, received: list[bytes]) -> Whole:
     return np.any([decrypted(secret, each) == 0 for each in received], axis=0).astype(np.int64)
 
 
-def sign_share_of_d(found: Whole, share: Whole) -> Whole:
-    """D's share of [v < 0]: xor C's share, it is the sign."""
-    return found[: len(share)] ^ (2 * share % P & 1)
-
-
-def sign_share_of_c(blinding: Blinding, share: Whole) -> Whole:
-    """C's share of [v < 0]."""
-    return blinding.coins[: len(share)] ^ (2 * share % P & 1)
+def sign_share(bits: Whole, share: Whole) -> Whole:
+    """A server's share of [v < 0]: D's from whether it found a 0, C's from its coins. Their xor is the sign."""
+    return bits[: len(share)] ^ (2 * share % P & 1)
 
 
 # -- the AND of two shared bits

@@ -111,7 +111,7 @@ class Decryptor:
 
         def answer() -> tuple[bytes, Arrays]:
             share = journal.read("after share")["share"]
-            signs = compare.sign_share_of_d(compare.found_zero(self._slots, list(request.rows)), share)
+            signs = compare.sign_share(compare.found_zero(self._slots, list(request.rows)), share)
             half = len(share) // 2
             pair = compare.encrypted_pair(self._slots, signs[:half], signs[half:])
             return pb.CompareReply(shares=pair).SerializeToString(), {}

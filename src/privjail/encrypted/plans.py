@@ -36,9 +36,19 @@ class Plan:
             raise PlanError("ε is too small: the noise would not fit", do="use a larger epsilon")
 
 
+def spelled_amount(epsilon: Any) -> Fraction:
+    """An amount as a number or as text: 0.5, 1/2."""
+    if isinstance(epsilon, str):
+        try:
+            epsilon = Fraction(epsilon) if len(epsilon) <= 100 else None
+        except (ValueError, ZeroDivisionError):
+            raise PlanError(f"{epsilon!r} is no amount", do="write 0.5 or 1/2") from None
+    return amount(epsilon)
+
+
 def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
     """The plan of a release, or an error that says why not."""
-    eps = amount(epsilon)
+    eps = spelled_amount(epsilon)
     if method == "ours":
         split = ours.split(eps, terms.neighbours)
         made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)

@@ -107,7 +107,7 @@ class Release:
 
     def _both(self, kept: Arrays, blind: Arrays, pair: Arrays) -> Arrays:
         share = self._share(kept["masks"]) % P
-        signs = compare.sign_share_of_c(blind["coins"], share)
+        signs = compare.sign_share(blind["coins"], share)
         half = len(share) // 2
         received = [pair[name].tobytes() for name in sorted(pair)]
         return {"message": _bytes(compare.both(self._public, received, signs[:half], signs[half:]))}
