@@ -57,6 +57,25 @@ class Law:
             law = _convolve(law, _geometric(scale, reach))[reach : reach + size]
         return law
 
+    def log_density(self, x: Floats) -> Floats:
+        """log Pr[x]; between whole numbers, the smooth curve through them."""
+        distance = np.abs(x)
+        if len(self.scales) == 1 and self.scales[0] > 0:
+            return np.asarray(math.log(math.tanh(1 / (2 * self.scales[0]))) - distance / self.scales[0])
+        if len(self.scales) == 2 and self.scales[0] == self.scales[1] > 0:
+            return _log_two_draws(distance, self.scales[0])
+        return self._log_density_by_table(distance)
+
+    def _log_density_by_table(self, distance: Floats) -> Floats:
+        widest = max(self.scales, default=0.0)
+        if widest == 0:
+            raise PlanError("a vector without noise has no density")
+        reach = math.ceil(20 * widest * len(self.scales)) + 1
+        law = self.pmf(reach)[reach:]
+        known = int(np.argmax(law < 1e-11)) or reach  # beyond that, rounding of the transform; the tail is geometric
+        inside = np.interp(distance, np.arange(known), np.log(law[:known]))
+        return np.asarray(inside - np.maximum(distance - (known - 1), 0) / widest)
+
     def to_json(self) -> dict[str, Any]:
         return {"law": "sum of discrete Laplace draws", "scales": list(self.scales)}
 
@@ -79,6 +98,12 @@ def _variance(scale: float) -> float:
     # 2a / (1 - a)² = 1 / (2 sinh²(1 / 2b)), which loses no digits for large scales
     half = 1 / (2 * scale)
     return 0.0 if half > 300 else 1 / (2 * math.sinh(half) ** 2)
+
+
+def _log_two_draws(distance: Floats, scale: float) -> Floats:
+    # Σ_k a^|k| a^|x-k| = a^|x| (|x| + (1 + a²) / (1 - a²)), and (1 + a²) / (1 - a²) = coth(1 / b)
+    normal = 2 * math.log(math.tanh(1 / (2 * scale)))
+    return np.asarray(normal - distance / scale + np.log(distance + 1 / math.tanh(1 / scale)))
 
 
 def _geometric(scale: float, reach: int) -> Floats:

@@ -17,11 +17,14 @@ import numpy.typing as npt
 from privjail.budget.amounts import amount, float_up
 from privjail.errors import PlanError
 from privjail.histograms.histogram import RELATIONS, PrivateHistogram
-from privjail.histograms.laws import Floats, Integers, Law
-from privjail.histograms.spread import BlockSpread
+from privjail.histograms.laws import Draw, Floats, Integers, Law
+from privjail.histograms.smoothing import Smoothed, smooth_blocks
+from privjail.histograms.spread import BlockSpread, SmoothedSpread, Spread
+from privjail.mechanisms.noise import Noise
 
 BLOCK_SIZE = 128
 LEAF_SHARE = Fraction(85, 100)
+SMALLEST_VARIANCE = 1e-6  # below that the counts are as good as exact
 
 
 @dataclass(frozen=True)
@@ -66,19 +69,49 @@ def estimate(
     *,
     neighbours: str = "add-remove",
     epsilons: Mapping[str, Fraction] | None = None,
+    total: int | None = None,
+    smooth: bool = True,
 ) -> PrivateHistogram:
-    """The best histogram that can be told from noisy counts of bins and noisy sums of blocks. Costs nothing."""
-    leaves, blocks = np.asarray(leaves, dtype=np.int64), np.asarray(blocks, dtype=np.int64)
-    if leaves.ndim != 1 or not len(leaves) or block_size < 1:
-        raise PlanError("leaves are one row of whole numbers, block_size a number ≥ 1")
-    if blocks.shape != (-(-len(leaves) // block_size),):
+    """The best histogram that can be told from noisy counts of bins and noisy sums of blocks. Costs nothing.
+
+    ``total`` is the number of records where that is public: neighbours that differ in one replaced record agree
+    on it, so it may be given with ``neighbours="replace"`` only. ``smooth=False`` leaves out all that is
+    learnt about empty, flat and rough stretches: an unbiased estimate with exact errors.
+    """
+    leaves, blocks = _whole(leaves, "leaves"), _whole(blocks, "blocks")
+    if not len(leaves) or block_size < 1:
+        raise PlanError("there must be at least one bin, and block_size must be at least 1")
+    if len(blocks) != -(-len(leaves) // block_size):
         raise PlanError(f"{len(leaves)} bins in blocks of {block_size} need {-(-len(leaves) // block_size)} sums")
-    variances = np.full(len(leaves), leaf_noise.variance)
-    counts = consistent(leaves.astype(float), variances, blocks.astype(float), block_noise.variance, block_size)
-    spread = BlockSpread(variances, block_size, block_noise.variance)
+    if total is not None and neighbours != "replace":
+        raise PlanError("the number of records is private where neighbours add or remove one", do="leave total out")
+    told = leaves.astype(float), blocks.astype(float)
+    smooth = smooth and leaf_noise.variance > SMALLEST_VARIANCE and block_noise.variance > SMALLEST_VARIANCE
+    if smooth:
+        found = smooth_blocks(*told, block_size, leaf_noise, block_noise, total)
+        counts, spread = _smoothed(found, len(leaves), block_size, total is not None)
+    else:
+        variances = np.full(len(leaves), leaf_noise.variance)
+        counts = consistent(told[0], variances, told[1], block_noise.variance, block_size)
+        spread = BlockSpread(variances, block_size, block_noise.variance)
     laws = {"leaves": leaf_noise, "blocks": block_noise}
     released: dict[str, Integers] = {"leaves": leaves, "blocks": blocks}
-    return PrivateHistogram(counts, spread, "ours", neighbours, epsilons or {}, laws, released, exact=True)
+    method = "ours" if smooth else "ours, unsmoothed"
+    return PrivateHistogram(counts, spread, method, neighbours, epsilons or {}, laws, released, exact=not smooth)
+
+
+def _whole(vector: npt.ArrayLike, what: str) -> Integers:
+    found = np.asarray(vector)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise PlanError(f"{what} are one row of whole numbers")
+    return found.astype(np.int64)
+
+
+def _smoothed(found: Smoothed, n: int, block_size: int, total_known: bool) -> tuple[Floats, Spread]:
+    bins, variances, densities = (
+        x[:, :block_size].ravel()[:n] for x in (found.counts, found.variances, found.densities)
+    )
+    return bins, SmoothedSpread(variances, densities, block_size, found.block_variances, total_known)
 
 
 def consistent(
@@ -90,3 +123,41 @@ def consistent(
     reach = total + sum_variance
     step = np.divide(gap, reach, out=np.zeros_like(gap), where=reach > 0)
     return np.asarray(bins + variances * np.repeat(step, block_size, axis=-1)[..., : bins.shape[-1]])
+
+
+def release(
+    counts: npt.ArrayLike,
+    epsilon: Any,
+    *,
+    neighbours: str = "add-remove",
+    block_size: int = BLOCK_SIZE,
+    draw: Draw | None = None,
+    smooth: bool = True,
+) -> PrivateHistogram:
+    """Release a histogram of whole counts that this process may see.
+
+    Guarantee: ε-DP for the stated neighbours.
+    Why: one record moves one count and one block sum by 1 (a replaced one two of each). Discrete Laplace noise of
+    scale distance / ε₁ on the counts costs ε₁, on the sums ε₂, and ε₁ + ε₂ = ε. The rest reads the
+    noisy numbers only; with ``neighbours="replace"`` also the number of records, on which neighbours agree.
+    Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009; sums beside
+    counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010; means over trees: Willems, Shtarkov, Tjalkens, IT 1995.
+    """
+    exact = _whole(counts, "counts")
+    budget = split(epsilon, neighbours)
+    draw = draw or Noise().laplace
+    sums = block_sums(exact, block_size)
+    leaves = exact + np.asarray(draw(budget.leaf_scale, len(exact)), dtype=np.int64)
+    blocks = sums + np.asarray(draw(budget.block_scale, len(sums)), dtype=np.int64)
+    laws = Law.of(budget.leaf_scale), Law.of(budget.block_scale)
+    total = int(exact.sum()) if neighbours == "replace" else None
+    return estimate(
+        leaves,
+        blocks,
+        block_size,
+        *laws,
+        neighbours=neighbours,
+        epsilons=budget.epsilons,
+        total=total,
+        smooth=smooth,
+    )

@@ -62,9 +62,63 @@ class BlockSpread:
         return {"shape": "blocks", "bins": self.bins.tolist(), "block_size": self.block_size, "block_variance": s}
 
 
+class SmoothedSpread:
+    """What a smoother believes: bins whose errors go together inside flat stretches, and blocks known as a whole.
+
+    A bin of variance v in a stretch of one level is off together with its neighbours: m of them have variance m·v
+    each, until the stretch ends, where each bin's share of the stretch's variance is its density w ≥ v. A part
+    of a block that holds the share f of its variance U = Σ w is off by U f (1 - f) as a part, and by f² Q with
+    the block, Q being the block's own variance. A known number of records ties the blocks in the same way.
+    """
+
+    def __init__(self, bins: Floats, densities: Floats, block_size: int, blocks: Floats, total_known: bool) -> None:
+        self.bins, self.densities = np.asarray(bins, dtype=float), np.asarray(densities, dtype=float)
+        self.block_size, self.blocks, self.total_known = block_size, np.asarray(blocks, dtype=float), total_known
+        self._inside = np.add.reduceat(self.densities, np.arange(0, len(self.bins), block_size))
+        self._before = [0.0, *np.cumsum(self.blocks).tolist()]
+
+    def variance(self, a: int, b: int) -> float:
+        first, last = -(-a // self.block_size), b // self.block_size
+        if b == len(self.bins) and a < b:  # the last block may be shorter
+            last = len(self.blocks)
+        if first > last:
+            found = self._part(a, b)
+        else:
+            found = self._before[last] - self._before[first]
+            found += self._part(a, first * self.block_size) + self._part(last * self.block_size, b)
+        whole = self._before[-1]
+        return max(0.0, found * (1 - found / whole)) if self.total_known and 0 < found <= whole else found
+
+    def _part(self, a: int, b: int) -> float:
+        if a >= b:
+            return 0.0
+        block = a // self.block_size
+        inside = float(self._inside[block])
+        if inside == 0.0:
+            return 0.0
+        part = float(np.minimum(self.bins[a:b] * (b - a), self.densities[a:b]).sum())
+        f = min(1.0, part / inside)
+        return inside * f * (1 - f) + f * f * float(self.blocks[block])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shape": "smoothed",
+            "bins": self.bins.tolist(),
+            "densities": self.densities.tolist(),
+            "block_size": self.block_size,
+            "blocks": self.blocks.tolist(),
+            "total_known": self.total_known,
+        }
+
+
 def spread_from_json(found: Any) -> Spread:
     """The spread that to_json() described."""
     if isinstance(found, dict) and found.get("shape") == "blocks":
         s = found["block_variance"]
         return BlockSpread(np.array(found["bins"], dtype=float), int(found["block_size"]), math.inf if s is None else s)
+    if isinstance(found, dict) and found.get("shape") == "smoothed":
+        arrays = {name: np.array(found[name], dtype=float) for name in ("bins", "densities", "blocks")}
+        return SmoothedSpread(
+            arrays["bins"], arrays["densities"], int(found["block_size"]), arrays["blocks"], bool(found["total_known"])
+        )
     raise PlanError("this histogram does not say how far it may be off")

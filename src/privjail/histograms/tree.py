@@ -1,0 +1,187 @@
+"""Is a stretch of bins empty, flat, rough, or made of two different halves? Each with its probability.
+
+The bins of a block are the leaves of a binary tree. A node is one of: *empty* (all zero); *flat* (one level);
+*rough* (a level, and bins that scatter about it by a known share of the noise); or *split* (its halves are what they
+are). The answer is the mean over all such trees, weighted by how well each explains the noisy numbers: a pass from
+the leaves up sums the evidence, one from the root down hands out probabilities. How common each kind is at each
+depth is learnt from the noisy numbers themselves (empirical Bayes). All of this reads released numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privjail.histograms.laws import Floats, Law
+from privjail.histograms.levels import level_prior
+
+EMPTY, FLAT, SPLIT = 0, 1, -1
+ROUGHNESS = (0.5, 1.0, 2.0)  # standard deviations of rough bins about their level, in units of the noise
+KINDS = 3 + len(ROUGHNESS)
+COMMON = np.array([0.3, 0.3, *(0.1,) * len(ROUGHNESS), 0.3])
+ROUNDS = 3
+IMPOSSIBLE = -1e30
+SURE = 1e-12
+
+
+@dataclass
+class Level:
+    """All nodes of one depth: for each kind, log evidence and mean and variance of the node's sum."""
+
+    width: int
+    lengths: Floats
+    seen: Floats  # the mean of the noisy counts
+    evidence: Floats
+    sums: Floats
+    variances: Floats
+
+    def copy(self) -> Level:
+        return Level(
+            self.width, self.lengths, self.seen, self.evidence.copy(), self.sums.copy(), self.variances.copy()
+        )
+
+
+def pairs(nodes: Floats) -> Floats:
+    """The sum over the two children of each node."""
+    return np.asarray(nodes[..., 0::2] + nodes[..., 1::2])
+
+
+def spread_out(nodes: Floats, width: int) -> Floats:
+    return np.repeat(nodes, width, axis=-1)
+
+
+def log_sum(terms: Floats) -> Floats:
+    highest = terms.max(axis=0)
+    return np.asarray(highest + np.log(np.exp(terms - highest).sum(axis=0)))
+
+
+def log_normal(distance: Floats, variance: Any) -> Floats:
+    return np.asarray(-0.5 * distance**2 / variance - 0.5 * np.log(2 * math.pi * variance))
+
+
+def look(bins: Floats, present: Floats, law: Law, top: float) -> list[Level]:
+    """What each node's own bins say, from the leaves to the root; bins of shape (blocks, a power of two)."""
+    levels, width = [], 1
+    sums, squares, lengths = bins * present, bins**2 * present, present
+    empty = law.log_density(bins) * present
+    while True:
+        seen = sums / np.maximum(lengths, 1)
+        levels.append(_look_at(bins, present, law, top, Level(width, lengths, seen, *_nothing(seen)), squares, empty))
+        if width == bins.shape[1]:
+            return levels
+        width *= 2
+        sums, squares, lengths, empty = pairs(sums), pairs(squares), pairs(lengths), pairs(empty)
+
+
+def _nothing(seen: Floats) -> tuple[Floats, Floats, Floats]:
+    shape = (KINDS, *seen.shape)
+    return np.full(shape, IMPOSSIBLE), np.zeros(shape), np.zeros(shape)
+
+
+def _look_at(
+    bins: Floats, present: Floats, law: Law, top: float, level: Level, squares: Floats, empty: Floats
+) -> Level:
+    noise = law.variance
+    level.evidence[EMPTY] = empty
+    near = bins - spread_out(level.seen, level.width)
+    fit = (law.log_density(near) * present).reshape(*level.seen.shape, level.width).sum(axis=-1)
+    scatter = np.maximum(squares - level.lengths * level.seen**2, 0.0)
+    for length in np.unique(level.lengths):
+        here = level.lengths == length
+        if length == 0:  # beyond the last bin: nothing to explain, whatever it is
+            level.evidence[:, here] = 0.0
+            continue
+        seen = level.seen[here]
+        evidence, mean, variance = level_prior(math.sqrt(noise / length), top)(seen)
+        # A single bin is its own level: the law of its noise is then in the prior's normal error alone.
+        own = 0.0 if level.width == 1 else fit[here] + 0.5 * math.log(2 * math.pi * noise / length)
+        level.evidence[FLAT, here] = evidence + own
+        level.sums[FLAT, here], level.variances[FLAT, here] = length * mean, length**2 * variance
+        if level.width > 1:
+            for kind, rough in enumerate(ROUGHNESS, start=2):
+                _look_rough(level, kind, rough, noise, here, float(length), scatter[here], top)
+    return level
+
+
+def _look_rough(
+    level: Level, kind: int, rough: float, noise: float, here: Any, length: float, scatter: Floats, top: float
+) -> None:
+    total = noise * (1 + rough**2)
+    own = rough**2 / (1 + rough**2)  # the share of a bin's deviation that is its own, not noise
+    seen = level.seen[here]
+    evidence, mean, variance = level_prior(math.sqrt(total / length), top)(seen)
+    explained = -0.5 * scatter / total - (length - 1) / 2 * math.log(2 * math.pi * total) - 0.5 * math.log(length)
+    level.evidence[kind, here] = evidence + explained
+    level.sums[kind, here] = length * ((1 - own) * mean + own * seen)
+    level.variances[kind, here] = length**2 * (1 - own) ** 2 * variance + length * own * noise
+
+
+@dataclass
+class Message:
+    """What the rest of the histogram says about the sum of each node: a mean, and how precise it is."""
+
+    mean: Floats
+    precision: Floats
+
+    def on(self, level: Level, weighted: Floats) -> tuple[Floats, Floats, Floats]:
+        """Probability of each kind, mean and variance of the sum for each, with this message."""
+        told = self.precision > SURE
+        variance = 1 / np.maximum(self.precision, SURE)
+        gap, total = self.mean - level.sums, level.variances + variance
+        log_weight = np.where(told, weighted + log_normal(gap, total), weighted)
+        gain = np.where(told, level.variances / total, 0.0)
+        kind = np.exp(log_weight - log_sum(log_weight))
+        return kind, level.sums + gain * gap, level.variances * (1 - gain)
+
+    def and_also(self, value: Floats, precision: float) -> Message:
+        both = self.precision + precision
+        return Message((self.precision * self.mean + precision * value) / np.maximum(both, SURE), both)
+
+    def to_children(self, sums: Floats, variances: Floats) -> Message:
+        """A child's sum is its parent's less its sibling's."""
+        order = np.arange(sums.shape[-1]) ^ 1
+        variance = 1 / np.maximum(spread_out(self.precision, 2), SURE) + variances[..., order]
+        told = spread_out(self.precision, 2) > SURE
+        return Message(spread_out(self.mean, 2) - sums[..., order], np.where(told, 1 / variance, 0.0))
+
+
+@dataclass
+class Climbed:
+    """After the way up: levels with the evidence of their splits, and each node's sum over all kinds."""
+
+    levels: list[Level]
+    weighted: list[Floats]
+    sums: list[Floats]
+    variances: list[Floats]
+
+
+def climb(levels: list[Level], how_common: Floats, sums: Floats | None, law: Law | None) -> Climbed:
+    """From the leaves to the roots; the noisy sums of the blocks, where there are any, are told to the roots."""
+    done = Climbed([], [], [], [])
+    for depth, before in enumerate(levels):
+        level = before.copy()
+        if depth:
+            level.evidence[SPLIT] = pairs(log_sum(done.weighted[-1]))
+            level.sums[SPLIT], level.variances[SPLIT] = pairs(done.sums[-1]), pairs(done.variances[-1])
+        if depth == len(levels) - 1 and sums is not None and law is not None:
+            _tell(level, sums[:, None], law)
+        weighted = level.evidence + np.log(np.maximum(how_common[depth], 1e-9))[:, None, None]
+        kind = np.exp(weighted - log_sum(weighted))
+        mean = (kind * level.sums).sum(axis=0)
+        done.levels.append(level)
+        done.weighted.append(weighted)
+        done.sums.append(mean)
+        done.variances.append((kind * (level.variances + (level.sums - mean) ** 2)).sum(axis=0))
+    return done
+
+
+def _tell(level: Level, sums: Floats, law: Law) -> None:
+    level.evidence[EMPTY] += law.log_density(sums)
+    gap, total = sums - level.sums[1:], level.variances[1:] + law.variance
+    level.evidence[1:] += log_normal(gap, total)
+    gain = level.variances[1:] / total
+    level.sums[1:] += gain * gap
+    level.variances[1:] *= 1 - gain
