@@ -50,6 +50,7 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
     assert "40 submissions" in state and "3/2 of 2" in state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ours", "partition"])
 def test_either_server_may_be_killed_at_any_time(tmp_path: Path, method: str) -> None:
     parties = Parties(tmp_path, bins=16, budget=4000)
@@ -93,6 +94,29 @@ def _reply():
     from privjail.encrypted import encrypted_pb2 as pb
 
     return pb.SubmitReply
+
+
+def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
+    """The short form of the test above: killed between two batches and in the middle of a release."""
+    parties = Parties(tmp_path, bins=8, budget=4000)
+    bins = np.repeat(np.arange(8), 4)
+    with parties.as_processes(), Submitter(parties.study) as submitter:
+        submitter.submit(parties.records(bins[:16]))
+        parties.kill("compute")
+        parties.start("compute")
+        report = submitter.submit(parties.records(bins))
+
+        def interrupt(done: int, of: int, doing: str) -> None:
+            if doing.startswith("comparing"):
+                parties.kill("decrypt")
+                parties.start("decrypt")
+
+        found = analyst.publish(parties.study, parties.tickets.operator(), "one", "partition", 2000, interrupt)
+        state = analyst.status(parties.study, parties.tickets.operator())
+
+    assert (report.kept, report.known) == (16, 16)
+    assert (state.submissions, state.spent) == (32, "2000")
+    assert np.allclose(found.counts, 4)  # at this ε the noise is 0 but for a chance of e**-100
 
 
 def test_a_stranger_is_refused(tmp_path: Path) -> None:

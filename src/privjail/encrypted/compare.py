@@ -86,47 +86,46 @@ def blinded(public: Public, received: list[bytes], share: Whole, blinding: Blind
 
 
 def combined(scheme: Any, inputs: list[Any], factors: Whole) -> Any:
-    """Σ_j factors[j] · inputs[j]; the inputs are in NTT form, the result is not."""
+    """Σ_j factors[j] · inputs[j]; the inputs are in NTT form, the result is not. Empty if all factors are 0."""
     total = scheme.seal.Ciphertext()
-    for j, (ciphertext, row) in enumerate(zip(inputs, factors, strict=True)):
+    for ciphertext, row in zip(inputs, factors, strict=True):
         if not row.any():
             continue
         plain, part = scheme.seal.Plaintext(), scheme.seal.Ciphertext()
         scheme.encoder.encode(row.tolist(), plain)
         scheme.evaluator.transform_to_ntt_inplace(plain, ciphertext.parms_id())
-        scheme.evaluator.multiply_plain(ciphertext, plain, total if j == 0 else part)
-        if j > 0:
-            if total.size() == 0:
-                total = part
-            else:
-                scheme.evaluator.add_inplace(total, part)
+        scheme.evaluator.multiply_plain(ciphertext, plain, part)
+        if total.size():
+            scheme.evaluator.add_inplace(total, part)
+        else:
+            total = part
     if total.size():
         scheme.evaluator.transform_from_ntt_inplace(total)
     return total
 
 
-def flooded(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FLOOD) -> bytes:
-    """The ciphertext plus constants, as one that shows only what it decrypts to.
+def flooded(public: Public, ciphertext: Any, constants: Whole) -> bytes:
+    """The ciphertext plus constants, as bytes that show only what it decrypts to."""
+    scheme = public.scheme
+    drowned = drown(public, ciphertext, constants)
+    for _ in PRIMES[1:]:  # a smaller modulus, to send less: needs no secret, so it shows nothing more
+        scheme.evaluator.mod_switch_to_next_inplace(drowned)
+    return scheme.words(drowned).astype("<u8").tobytes()
 
-    A fresh encryption of 0 hides which ciphertexts c1 was made of; numbers uniform in ± 2**112 on c0 hide the
-    noise. What is then done (a smaller modulus, to send less) needs no secret.
-    """
+
+def drown(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FLOOD) -> Any:
+    """A fresh encryption of 0 hides which ciphertexts c1 was made of; numbers uniform in ± 2**bits hide the noise."""
     scheme, seal = public.scheme, public.scheme.seal
-    fresh = public.zero()
+    fresh, plain = public.zero(), seal.Plaintext()
     if ciphertext.size():
         scheme.evaluator.add_inplace(fresh, ciphertext)
-    plain = seal.Plaintext()
     scheme.encoder.encode(constants.tolist(), plain)
     scheme.evaluator.add_plain_inplace(fresh, plain)
-    words = scheme.words(fresh).copy()
-    noise = flood(bits, SLOTS)
+    words, noise = scheme.words(fresh).copy(), flood(bits, SLOTS)
     for i, prime in enumerate(PRIMES):
         moved = np.array([x % prime for x in noise], dtype=np.uint64)
         words[0, i] = (words[0, i] + moved) % np.uint64(prime)
-    small = scheme.ciphertext(words)
-    for _ in PRIMES[1:]:
-        scheme.evaluator.mod_switch_to_next_inplace(small)
-    return scheme.words(small).astype("<u8").tobytes()
+    return scheme.ciphertext(words)
 
 
 # -- D: look for a 0

@@ -152,7 +152,7 @@ class Computer:
 
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
         c1 = [pack(each[:DEGREE]) for each in words]
-        seed = self._peer.call("Check", pb.CheckRequest(check=name, c1=c1), pb.CheckReply).seed
+        seed = self._peer.call("Check", pb.CheckRequest(check=name, c1=c1), pb.CheckReply, patience=2.0).seed
         masks = uniform(P, len(words), 4)
         halves = onehot.masked_halves(words[:, DEGREE : DEGREE + bins], seed, bins, masks)
         request = pb.HalvesRequest(check=name, halves=[x for row in halves for x in row])

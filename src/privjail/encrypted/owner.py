@@ -104,6 +104,8 @@ class Submitter:
 
     def _encrypted(self, people: list[Record]) -> Any:
         bins = self._study.terms.bins
+        if self._study.terms.neighbours == "replace" and any(each.bin is None for each in people):
+            raise PlanError("this study does not hide who takes part", do="leave out people who take no part")
         return pb.SubmitRequest(
             study=self._study.id,
             key=self._study.key,

@@ -15,12 +15,17 @@ from privjail.histograms import Law, PrivateHistogram, ours
 from privjail.histograms.laws import Floats
 
 
-def histogram(plan: Plan, terms: Terms, first: Whole, second: Whole) -> PrivateHistogram:
-    """The histogram of a release. Each element carries one draw of each server: the law of two draws."""
+def histogram(plan: Plan, terms: Terms, submissions: int, first: Whole, second: Whole) -> PrivateHistogram:
+    """The histogram of a release. Each element carries one draw of each server: the law of two draws.
+
+    Where records are only ever replaced, their number is public, and used. Otherwise it is not: some submissions
+    may be of people who take no part.
+    """
     if plan.method == "ours":
         laws = Law.of(plan.first, 2), Law.of(plan.second, 2)
+        total = submissions if terms.neighbours == "replace" else None
         return ours.estimate(
-            first, second, ours.BLOCK_SIZE, *laws, neighbours=terms.neighbours, epsilons=plan.epsilons
+            first, second, ours.BLOCK_SIZE, *laws, neighbours=terms.neighbours, epsilons=plan.epsilons, total=total
         )
     return partitioned(plan, terms.neighbours, first, second)
 

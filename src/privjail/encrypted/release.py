@@ -36,6 +36,7 @@ class Release:
         """Do it, step by step; each step's name is told before it begins."""
         yield "masking the encrypted histogram"
         kept = self._journal.once("masked", lambda: self._masked(total))
+        self._submissions = int(kept["submissions"][0])
         yield "waiting for the decryption server"
         reply = self._journal.once("shared", lambda: self._shared(kept["message"]))
         if self.plan.method == "ours":
@@ -53,7 +54,7 @@ class Release:
         """Keep the histogram, and forget all that led to it."""
         if self._noisy is None:
             raise DPError("this release is not finished")
-        text = publication.histogram(self.plan, self.terms, *self._noisy).to_json()
+        text = publication.histogram(self.plan, self.terms, self._submissions, *self._noisy).to_json()
         with self._db.writing() as db:
             db.execute("INSERT INTO published (release, body) VALUES (?, ?)", (self.name, text))
         self._journal.forget()
@@ -64,7 +65,7 @@ class Release:
 
     def _masked(self, total: Sum) -> Arrays:
         masks = shares.new_masks(self.plan.bins)
-        return {"masks": masks, "message": shares.masked(total, masks)}
+        return {"masks": masks, "message": shares.masked(total, masks), "submissions": np.array([total.submissions])}
 
     def _shared(self, message: Whole) -> Arrays:
         request = pb.ShareRequest(

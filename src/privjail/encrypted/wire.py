@@ -122,17 +122,20 @@ def serve(
 class Caller:
     """The other side: calls a server whose certificate is known, and waits for one that restarts."""
 
-    def __init__(self, service: str, where: Server, pair: tuple[bytes, bytes] | None = None) -> None:
+    def __init__(
+        self, service: str, where: Server, pair: tuple[bytes, bytes] | None = None, patience: float = PATIENCE
+    ) -> None:
         key, certificate = pair or (None, None)
         credentials = grpc.ssl_channel_credentials(where.certificate.encode(), key, certificate)
         self._channel = grpc.secure_channel(where.address, credentials, OPTIONS)
         self._service, self._where = service, where
+        self._patience = patience
         self.sent = self.received = 0
 
-    def call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
+    def call(self, method: str, request: Any, reply: Any, patience: float | None = None) -> Any:
         """One call. Every request may be sent twice: servers answer a repeated one as they did before."""
         call = self._channel.unary_unary(f"/{PACKAGE}.{self._service}/{method}")
-        body, deadline = request.SerializeToString(), time.monotonic() + patience
+        body, deadline = request.SerializeToString(), time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
                 answer = call(body, timeout=600)
