@@ -80,7 +80,7 @@ def noise_of(secret, total: Sum, message):
 
 
 def total_of(public, bins: int, values) -> Sum:
-    return Sum.empty(bins).plus([read_record(encrypt_record(public, bins, v), bins) for v in values])
+    return Sum.empty(bins).plus(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values]))
 
 
 def test_noise_of_records_and_flood_are_as_argued(record_keys):

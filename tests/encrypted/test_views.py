@@ -196,7 +196,7 @@ def test_partition_shows_bits_and_noisy_sums_only(tmp_path, monkeypatch):
     counts = np.arange(4096) // 512 * 40
     d, c = Drawn(), Drawn()
     found, calls, masks, made = ran(tmp_path, monkeypatch, "partition", d, c, counts)
-    (share, bits), (blind, pair), (both, opened) = calls["Share"][0], calls["Compare"][0], calls["Open"][0]
+    (_, bits), (blind, pair), (both, opened) = calls["Share"][0], calls["Compare"][0], calls["Open"][0]
     merges, sums = found.released["merges"], found.released["buckets"]
     starts = np.concatenate([[0], 1 + np.flatnonzero(merges == 0)])
 

@@ -60,7 +60,7 @@ def keys_decrypt(
     out: Annotated[Path, typer.Argument(help="The folder to make.")],
     bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096.")],
     budget: Annotated[str, typer.Option(help="All releases together cost at most this ε.")],
-    neighbours: Annotated[str, typer.Option(help="add-remove: hides who took part; replace: hides values.")] = "add-remove",
+    neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace hides values")] = "add-remove",
     check: Annotated[bool, typer.Option(help="Check that each record is one unit or nothing.")] = True,
     address: Address = "127.0.0.1:7451",
 ) -> None:

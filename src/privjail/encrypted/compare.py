@@ -143,7 +143,8 @@ def found_zero(secret: Secret, received: list[bytes]) -> Whole:
     """For each slot, whether one of C's 25 numbers is 0."""
     if len(received) != ROWS:
         raise DPError(f"a comparison has {ROWS} ciphertexts, not {len(received)}")
-    return np.any([decrypted(secret, each) == 0 for each in received], axis=0).astype(np.int64)
+    zeros = np.array([decrypted(secret, each) == 0 for each in received])
+    return np.asarray(zeros.any(axis=0), dtype=np.int64)
 
 
 def sign_share(bits: Whole, share: Whole) -> Whole:

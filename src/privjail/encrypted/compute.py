@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,29 @@ from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database
 from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, Words, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import RecordError, Sum, fingerprint, read_record
+from privjail.encrypted.records import C1_BYTES, RecordError, Sum, fingerprint, read_into, words_of
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Caller, Running, serve
+from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve
 from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
 
 LARGEST_BATCH = 512
+
+
+@dataclass
+class _Candidate:
+    """A submission that may become a record."""
+
+    place: int
+    owner: str
+    mark: bytes
+    words: Words
+    c1: bytes
+    passed: bool = True
 
 
 class Computer:
@@ -41,6 +54,8 @@ class Computer:
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._sum = self._read_sum()
+        # Memory that is used again: getting it from the system anew for each batch takes longer than adding.
+        self._rows = np.empty((LARGEST_BATCH, words_of(self.terms.bins)), dtype=np.uint64)
 
     def _read_sum(self) -> Sum:
         found = self._db.rows("SELECT words, submissions FROM total")
@@ -90,78 +105,74 @@ class Computer:
         if len(request.submissions) > LARGEST_BATCH:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
         with self._lock:
-            results, good = self._sorted_out(request.submissions)
-            passed = self._checked([words for _, _, _, words in good])
-            self._keep(good, passed, results)
+            results, candidates = self._sorted_out(request.submissions)
+            self._check(candidates)
+            self._keep(candidates)
+        for each in candidates:
+            if not each.passed:
+                why = "this is not one record in one bin, or not encrypted with the study's key"
+                results[each.place] = pb.Result(status="refused", why=why)
         return pb.SubmitReply(results=results)
 
-    def _sorted_out(self, submissions: Any) -> tuple[list[Any], list[tuple[int, str, bytes, Words]]]:
-        """One result for each submission, and those that can be records: place, owner, fingerprint, words."""
+    def _sorted_out(self, submissions: Any) -> tuple[list[Any], list[_Candidate]]:
+        """One result for each submission, and those that can be records."""
         results: list[Any] = []
-        good: list[tuple[int, str, bytes, Words]] = []
+        found: list[_Candidate] = []
         seen: set[Any] = set()
         for place, each in enumerate(submissions):
             name, mark = each.owner.name, fingerprint(each.record)
             try:
                 self._owner(each.owner)
                 if name in seen or self._known(name):
-                    results.append(pb.Result(status="known", why="this owner's record was taken before, and counts once"))
+                    why = "this owner's record was taken before, and counts once"
+                    results.append(pb.Result(status="known", why=why))
                     continue
                 if mark in seen or self._db.rows("SELECT 1 FROM owners WHERE fingerprint = ?", mark):
                     raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                good.append((place, name, mark, read_record(each.record, self.terms.bins)))
+                read_into(self._rows[len(found)], each.record, self.terms.bins)
+                found.append(_Candidate(place, name, mark, self._rows[len(found)], each.record[:C1_BYTES]))
                 results.append(pb.Result(status="kept"))
                 seen |= {name, mark}
             except RecordError as e:
                 results.append(pb.Result(status="refused", why=e.what))
-        if self._sum.submissions + len(good) > MOST_RECORDS:
+        if self._sum.submissions + len(found) > MOST_RECORDS:
             raise RefusedError(f"a study has at most {MOST_RECORDS} records")
-        return results, good
+        return results, found
 
-    def _keep(self, good: list[tuple[int, str, bytes, Words]], passed: list[bool], results: list[Any]) -> None:
+    def _keep(self, candidates: list[_Candidate]) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus([words for (*_, words), ok in zip(good, passed, strict=True) if ok])
+        total = self._sum.plus([each.words for each in candidates if each.passed])
         with self._db.writing() as db:
-            db.executemany(
-                "INSERT INTO owners VALUES (?, ?, ?)",
-                [(name, mark, int(ok)) for (_, name, mark, _), ok in zip(good, passed, strict=True)],
-            )
+            rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
+            db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
             row = (total.words.astype("<u8").tobytes(), total.submissions)
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
-        for (place, *_), ok in zip(good, passed, strict=True):
-            if not ok:
-                results[place] = pb.Result(
-                    status="refused", why="this is not one record in one bin, or not encrypted with the study's key"
-                )
 
-    def _checked(self, words: list[Words]) -> list[bool]:
+    def _check(self, candidates: list[_Candidate]) -> None:
         """Which records are one unit or nothing, found out together with the decryption server."""
-        if not words or not self.terms.check:
-            return [True] * len(words)
-        for last in (False, True):
-            try:
-                return self._check(np.array(words))
-            except DPError as e:
-                if last or "not known here" not in e.what:
-                    raise
-        return []
-
-    def _check(self, words: Words) -> list[bool]:
-        from privjail.encrypted.records import pack
-
-        name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        c1 = [pack(each[:DEGREE]) for each in words]
-        seed = self._peer.call("Check", pb.CheckRequest(check=name, c1=c1), pb.CheckReply, patience=2.0).seed
-        masks = uniform(P, len(words), 4)
-        halves = onehot.masked_halves(words[:, DEGREE : DEGREE + bins], seed, bins, masks)
-        request = pb.HalvesRequest(check=name, halves=[x for row in halves for x in row])
-        shares = self._peer.call("Halves", request, pb.HalvesReply).shares
-        tested = onehot.tested(self._slots, list(shares), masks)
-        reply = self._peer.call("Verdict", pb.VerdictRequest(check=name, tested=tested), pb.VerdictReply)
-        if len(reply.passed) != len(words):
+        if not candidates or not self.terms.check:
+            return
+        try:
+            passed = self._asked(candidates)
+        except CheckLost:
+            passed = self._asked(candidates)  # the decryption server was restarted in between
+        if len(passed) != len(candidates):
             raise DPError("the decryption server answered for other records")
-        return list(reply.passed)
+        for each, ok in zip(candidates, passed, strict=True):
+            each.passed = ok
+
+    def _asked(self, candidates: list[_Candidate]) -> list[bool]:
+        name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
+        request = pb.CheckRequest(check=name, c1=[each.c1 for each in candidates])
+        seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
+        masks = uniform(P, len(candidates), 4)
+        c0 = np.array([each.words[DEGREE : DEGREE + bins] for each in candidates])
+        halves = onehot.masked_halves(c0, seed, bins, masks)
+        numbers = pb.HalvesRequest(check=name, halves=[x for row in halves for x in row])
+        shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
+        tested = onehot.tested(self._slots, list(shares), masks)
+        return list(self._peer.call("Verdict", pb.VerdictRequest(check=name, tested=tested), pb.VerdictReply).passed)
 
     # -- releases
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
 from privjail.encrypted.plans import Plan, bucket_starts, plan
-from privjail.encrypted.records import unpack
+from privjail.encrypted.records import C1_BYTES, unpack
 from privjail.encrypted.seal import Secret, records, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Running, serve
+from privjail.encrypted.wire import Call, CheckLost, Running, serve
 from privjail.errors import DPError, PlanError
 from privjail.histograms import ours
 from privjail.histograms.laws import Draw
@@ -35,10 +35,6 @@ class _Check:
 
     c1: Words
     seed: bytes
-    n: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n = len(self.c1)
 
 
 class Decryptor:
@@ -144,7 +140,7 @@ class Decryptor:
     def check(self, request: Any) -> Any:
         """Take c1 of some records, and only then say which random numbers test them."""
         n = len(request.c1)
-        if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {15 * DEGREE // 2}:
+        if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {C1_BYTES}:
             raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
         seed = secrets.token_bytes(32)
         with self._lock:
@@ -163,7 +159,7 @@ class Decryptor:
     def halves(self, request: Any) -> Any:
         """Put both halves together: shares of the two products, returned encrypted."""
         under_way = self._under_way(request.check)
-        if len(request.halves) != 4 * under_way.n:
+        if len(request.halves) != 4 * len(under_way.c1):
             raise PlanError("a check has 4 numbers for each record")
         mine = onehot.halves(self._key, under_way.c1, under_way.seed, self.offer.terms.bins)
         theirs = np.array(request.halves, dtype=object).reshape(-1, 4).tolist()
@@ -171,11 +167,7 @@ class Decryptor:
 
     def verdict(self, request: Any) -> Any:
         under_way = self._under_way(request.check, take=True)
-        return pb.VerdictReply(passed=onehot.passed(self._slots, request.tested, under_way.n))
-
-
-class CheckLost(DPError):
-    """A check was interrupted, and must begin again."""
+        return pb.VerdictReply(passed=onehot.passed(self._slots, request.tested, len(under_way.c1)))
 
 
 def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:

@@ -18,9 +18,9 @@ from privjail.errors import DPError
 
 Arrays = dict[str, npt.NDArray[Any]]
 TABLES = (
-    "CREATE TABLE IF NOT EXISTS steps (release TEXT, step TEXT, asked BLOB, body BLOB NOT NULL, PRIMARY KEY (release, step))",
+    "CREATE TABLE IF NOT EXISTS steps (release TEXT, step TEXT, asked BLOB, body BLOB, PRIMARY KEY (release, step))",
     "CREATE TABLE IF NOT EXISTS published (seq INTEGER PRIMARY KEY, release TEXT UNIQUE, body TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, kept INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB UNIQUE, kept INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS total (id INTEGER PRIMARY KEY CHECK (id = 0), words BLOB, submissions INTEGER)",
 )
 

@@ -1,7 +1,7 @@
 """Is a record one unit in one bin, or nothing? Tested by both servers together, without seeing the record.
 
-For a vector m over the field of P elements and r drawn uniformly, ⟨r, m⟩² - ⟨r², m⟩ is 0 if m is 0 or a unit vector, and
-is 0 with probability at most 2 / P otherwise: it is a polynomial of degree 2 in r whose coefficients m_i² - m_i and
+For a vector m over the field of P elements and r drawn uniformly, ⟨r, m⟩² - ⟨r², m⟩ is 0 if m is 0 or a unit vector,
+and is 0 with probability at most 2 / P otherwise: it is a polynomial of degree 2 in r whose coefficients m_i² - m_i and
 2 m_i m_j do not all vanish (Schwartz, Zippel; the test is that of Boneh et al., "Lightweight techniques for private
 heavy hitters", S&P 2021). Messages and their laws: decision 0301.
 """
@@ -41,7 +41,7 @@ def products(words: Words, weights: Whole) -> list[list[int]]:
         some = words[i : i + FEW]
         limbs = [(some >> np.uint64(LIMB * at) & LOW).astype(np.float64) @ columns for at in range(4)]
         whole = [limb.astype(np.int64).astype(object) for limb in limbs]
-        found += (sum(limb << LIMB * at for at, limb in enumerate(whole)) % Q).tolist()
+        found += ((whole[0] + (whole[1] << LIMB) + (whole[2] << 2 * LIMB) + (whole[3] << 3 * LIMB)) % Q).tolist()
     return found
 
 
@@ -89,10 +89,8 @@ def masked_halves(c0: Words, seed: bytes, bins: int, masks: Whole) -> list[list[
 
 def rounded(mine: list[list[int]], theirs: list[list[int]]) -> tuple[Whole, Whole]:
     """D's shares of ⟨r, m⟩ and ⟨r², m⟩."""
-    digits = np.array(
-        [[((a + b) % Q + K // 2) // K % P for a, b in zip(*rows, strict=True)] for rows in zip(mine, theirs, strict=True)]
-    )
-    return joined(digits)
+    together = (np.array(mine, dtype=object) + np.array(theirs, dtype=object)) % Q
+    return joined(((together + K // 2) // K % P).astype(np.int64))
 
 
 def joined(digits: Whole) -> tuple[Whole, Whole]:
@@ -108,7 +106,10 @@ def encrypted_shares(secret: Secret, first: Whole, second: Whole) -> list[bytes]
 
 
 def tested(public: Public, received: list[bytes], masks: Whole) -> bytes:
-    """C's message: (⟨r, m⟩² - ⟨r², m⟩) · γ, γ uniform and not 0. With z = y - mask: y1² - y2 - 2 mask1 y1 + mask1² + mask2."""
+    """C's message: (⟨r, m⟩² - ⟨r², m⟩) · γ, γ uniform and not 0.
+
+    With z = y - mask, z1² - z2 is (y1² - y2) - 2 mask1 · y1 + mask1² + mask2: linear in what D sent.
+    """
     if len(received) != 2:
         raise DPError(f"a check has 2 ciphertexts, not {len(received)}")
     scheme = public.scheme

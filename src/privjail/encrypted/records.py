@@ -7,6 +7,7 @@ A coefficient has 60 bits and takes 7.5 bytes.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from privjail.encrypted.numbers import DEGREE, Q, Words
 from privjail.encrypted.seal import Public
 from privjail.errors import DPError, PlanError
 
+C1_BYTES = 15 * DEGREE // 2
 SAFE = 15  # so many numbers below 2**60 are added without overflow
 
 
@@ -24,7 +26,7 @@ class RecordError(DPError):
 
 def size_of(bins: int) -> int:
     """Bytes of one record."""
-    return 15 * (DEGREE + bins + bins % 2) // 2
+    return 15 * words_of(bins) // 2
 
 
 def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
@@ -44,30 +46,46 @@ def pack(words: Words) -> bytes:
 
 def unpack(packed: bytes) -> Words:
     """What pack() packed."""
-    n = len(packed) * 2 // 15
-    parts = np.empty((n, 8), dtype=np.uint8)
-    parts.view("<u4")[:, 0] = np.frombuffer(packed, "<u4", n)
-    parts.view("<u2")[:, 2] = np.frombuffer(packed, "<u2", n, 4 * n)
-    parts[:, 6] = np.frombuffer(packed, np.uint8, n, 6 * n)
-    top = np.frombuffer(packed, np.uint8, n // 2, 7 * n)
+    words = np.empty(len(packed) * 2 // 15, dtype="<u8")
+    _unpack_into(words, packed, 0)
+    return words
+
+
+def _unpack_into(words: Words, packed: bytes, at: int) -> None:
+    n = len(words)
+    parts = words.view(np.uint8).reshape(n, 8)
+    parts.view("<u4")[:, 0] = np.frombuffer(packed, "<u4", n, at)
+    parts.view("<u2")[:, 2] = np.frombuffer(packed, "<u2", n, at + 4 * n)
+    parts[:, 6] = np.frombuffer(packed, np.uint8, n, at + 6 * n)
+    top = np.frombuffer(packed, np.uint8, n // 2, at + 7 * n)
     parts[0::2, 7], parts[1::2, 7] = top & 15, top >> 4
-    return parts.view("<u8")[:, 0].astype(np.uint64, copy=False)
+
+
+def words_of(bins: int) -> int:
+    """Coefficients of one record."""
+    return DEGREE + bins + bins % 2
+
+
+def read_into(words: Words, packed: bytes, bins: int) -> None:
+    """The coefficients of a record, if it can be one: c1, then c0 of the bins."""
+    if len(packed) != size_of(bins):
+        raise RecordError(f"a record of this study has {size_of(bins)} bytes, this one {len(packed)}: cut off?")
+    _unpack_into(words[:DEGREE], packed, 0)
+    _unpack_into(words[DEGREE:], packed, C1_BYTES)
+    if int(words.max()) >= Q:
+        raise RecordError("these bytes are no ciphertext of this study: a coefficient is out of range")
 
 
 def read_record(packed: bytes, bins: int) -> Words:
-    """The coefficients of a record, if it can be one."""
-    if len(packed) != size_of(bins):
-        raise RecordError(f"a record of this study has {size_of(bins)} bytes, this one {len(packed)}: cut off?")
-    cut = 15 * DEGREE // 2
-    words = np.concatenate([unpack(packed[:cut]), unpack(packed[cut:])])
-    if int(words.max()) >= Q:
-        raise RecordError("these bytes are no ciphertext of this study: a coefficient is out of range")
+    """The coefficients of one record."""
+    words = np.empty(words_of(bins), dtype="<u8")
+    read_into(words, packed, bins)
     return words
 
 
 def fingerprint(packed: bytes) -> bytes:
     """What tells a record from another: c1, which no two honest encryptions share."""
-    return hashlib.sha256(packed[: 15 * DEGREE // 2]).digest()
+    return hashlib.sha256(packed[:C1_BYTES]).digest()
 
 
 @dataclass
@@ -80,13 +98,15 @@ class Sum:
 
     @classmethod
     def empty(cls, bins: int) -> Sum:
-        return cls(bins, np.zeros(DEGREE + bins + bins % 2, dtype=np.uint64))
+        return cls(bins, np.zeros(words_of(bins), dtype=np.uint64))
 
-    def plus(self, records: list[Words]) -> Sum:
+    def plus(self, records: Sequence[Words]) -> Sum:
         """This sum and these records."""
-        total = self.words
+        total = self.words.copy()
         for i in range(0, len(records), SAFE - 1):
-            total = np.add.reduce([total, *records[i : i + SAFE - 1]]) % np.uint64(Q)
+            for each in records[i : i + SAFE - 1]:
+                total += each
+            total %= np.uint64(Q)
         return Sum(self.bins, total, self.submissions + len(records))
 
     @property

@@ -128,4 +128,4 @@ class Release:
 
 
 def _bytes(raw: bytes) -> Whole:
-    return np.frombuffer(raw, dtype=np.uint8)  # type: ignore[return-value]
+    return np.frombuffer(raw, dtype=np.uint8)

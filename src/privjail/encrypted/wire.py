@@ -28,6 +28,10 @@ OPTIONS = [
 ]
 
 
+class CheckLost(DPError):
+    """A check was interrupted by a restart, and must begin again."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One method of a service: what it takes, what it does, and whether it answers in parts."""
@@ -52,33 +56,28 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return make(run, response_serializer=lambda m: m.SerializeToString())
 
     def _whole(self, call: Call) -> Callable[[bytes, Any], Any]:
+        from privjail.jail.decode import parse
+
         def run(body: bytes, context: Any) -> Any:
             try:
-                return call.answer(_parsed(call.request, body))
+                return call.answer(parse(call.request, body))
             except BaseException as e:
                 return _refuse(context, e)
 
         return run
 
     def _parts(self, call: Call) -> Callable[[bytes, Any], Iterator[Any]]:
+        from privjail.jail.decode import parse
+
         def run(body: bytes, context: Any) -> Iterator[Any]:
             try:
-                yield from call.answer(_parsed(call.request, body))
+                yield from call.answer(parse(call.request, body))
             except GeneratorExit:
                 raise
             except BaseException as e:
                 _refuse(context, e)
 
         return run
-
-
-def _parsed(kind: Any, body: bytes) -> Any:
-    from google.protobuf.message import DecodeError
-
-    try:
-        return kind.FromString(body)
-    except DecodeError:
-        raise DPError("the request cannot be read") from None
 
 
 def _refuse(context: Any, e: BaseException) -> Any:
@@ -135,7 +134,8 @@ class Caller:
     def call(self, method: str, request: Any, reply: Any, patience: float | None = None) -> Any:
         """One call. Every request may be sent twice: servers answer a repeated one as they did before."""
         call = self._channel.unary_unary(f"/{PACKAGE}.{self._service}/{method}")
-        body, deadline = request.SerializeToString(), time.monotonic() + (self._patience if patience is None else patience)
+        body = request.SerializeToString()
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
                 answer = call(body, timeout=600)
@@ -164,13 +164,13 @@ class Caller:
         if e.code() is grpc.StatusCode.UNAVAILABLE:
             if _stranger(e):
                 return DPError(
-                    f"{self._where.address} does not show the certificate that the study names, or does not accept ours",
+                    f"{self._where.address} does not show the study's certificate, or does not accept ours",
                     do="ask the study's operators for the newest study file",
                 )
             if time.monotonic() < deadline:
                 return None
             return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
-        return _error(e)
+        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else _error(e)
 
     def close(self) -> None:
         self._channel.close()
