@@ -43,7 +43,7 @@ def encrypted_sum(parties: Parties, counts: Any) -> Sum:
     text = " + ".join(f"{int(c):X}x^{i}" for i, c in reversed(list(enumerate(counts))) if c)
     public._encryptor.encrypt(public.scheme.seal.Plaintext(text or "0"), ciphertext)
     c0, c1 = public.scheme.words(ciphertext)[:, 0]
-    return Sum(len(counts), np.concatenate([c1, c0[: len(counts) + len(counts) % 2]]), int(np.sum(counts)))
+    return Sum(len(counts), np.concatenate([c1, c0[: len(counts)]]), int(np.sum(counts)))
 
 
 def put(parties: Parties, total: Sum) -> None:

@@ -37,7 +37,7 @@ def test_both_schemes_are_128_bit_sets_of_seals_own_table():
 
 def test_a_weaker_set_is_refused():
     with pytest.raises(DPError, match="not safe"):
-        seal.Scheme(2048, (Q,))  # 60 bits where 54 are the limit
+        seal.Scheme(2048, (Q,))  # 56 bits where 54 are the limit
 
 
 def test_the_primes_are_what_the_argument_needs():
@@ -51,8 +51,8 @@ def test_the_primes_are_what_the_argument_needs():
 def test_packing_is_reversible_and_short():
     words = uniform(Q, 64).astype(np.uint64)
     words[:2] = Q - 1, 0
-    assert (unpack(pack(words)) == words).all() and len(pack(words)) == 480
-    assert size_of(4096) == 61_440 and size_of(64) == 31_200
+    assert (unpack(pack(words)) == words).all() and len(pack(words)) == 448
+    assert size_of(4096) == 57_344 and size_of(64) == 29_120
 
 
 def test_uniform_numbers_are_uniform_and_whole_range():

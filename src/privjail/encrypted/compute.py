@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class Computer:
         self._slots = Public(slots(), self.offer.slots_key)
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
-        self._sum = self._read_sum()
+        self._sum, self._seconds = self._read_sum(), 0.0
         # Memory that is used again: getting it from the system anew for each batch takes longer than adding.
         self._rows = np.empty((LARGEST_BATCH, words_of(self.terms.bins)), dtype=np.uint64)
 
@@ -104,10 +105,12 @@ class Computer:
             raise PlanError("these records are encrypted with another key", do="use the newest study file")
         if len(request.submissions) > LARGEST_BATCH:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
+        begun = time.thread_time()
         with self._lock:
             results, candidates = self._sorted_out(request.submissions)
             self._check(candidates)
             self._keep(candidates)
+            self._seconds += time.thread_time() - begun
         for each in candidates:
             if not each.passed:
                 why = "this is not one record in one bin, or not encrypted with the study's key"
@@ -218,6 +221,7 @@ class Computer:
             spent=str(self._spending.spent),
             budget=str(self._spending.budget),
             releases=[name for (name,) in self._db.rows("SELECT release FROM published ORDER BY seq")],
+            seconds=self._seconds,
         )
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"privjail/encrypted/encrypted.proto\x12\x15privjail.encrypted.v1\"%\n\x05Owner\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"M\n\x0eMissingRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12,\n\x06owners\x18\x02 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\"\x1f\n\x0cMissingReply\x12\x0f\n\x07missing\x18\x01 \x03(\x08\"I\n\nSubmission\x12+\n\x05owner\x18\x01 \x01(\x0b\x32\x1c.privjail.encrypted.v1.Owner\x12\x0e\n\x06record\x18\x02 \x01(\x0c\"c\n\rSubmitRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x36\n\x0bsubmissions\x18\x03 \x03(\x0b\x32!.privjail.encrypted.v1.Submission\"%\n\x06Result\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"=\n\x0bSubmitReply\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.privjail.encrypted.v1.Result\"R\n\x0ePublishRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x0f\n\x07release\x18\x02 \x01(\t\x12\x0e\n\x06method\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\"F\n\x08Progress\x12\x0c\n\x04\x64one\x18\x01 \x01(\r\x12\n\n\x02of\x18\x02 \x01(\r\x12\r\n\x05\x64oing\x18\x03 \x01(\t\x12\x11\n\thistogram\x18\x04 \x01(\t\"#\n\x10HistogramRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\"4\n\x0eHistogramReply\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x11\n\thistogram\x18\x02 \x01(\t\"\x1f\n\rStatusRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"d\n\x0bStatusReply\x12\x13\n\x0bsubmissions\x18\x01 \x01(\x04\x12\x0f\n\x07refused\x18\x02 \x01(\x04\x12\r\n\x05spent\x18\x03 \x01(\t\x12\x0e\n\x06\x62udget\x18\x04 \x01(\t\x12\x10\n\x08releases\x18\x05 \x03(\t\"P\n\x0cShareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\t\x12\x0e\n\x06masked\x18\x04 \x01(\x0c\":\n\nShareReply\x12\x0e\n\x06leaves\x18\x01 \x03(\x12\x12\x0e\n\x06\x62locks\x18\x02 \x03(\x12\x12\x0c\n\x04\x62its\x18\x03 \x03(\x0c\"/\n\x0e\x43ompareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x03(\x0c\"\x1e\n\x0c\x43ompareReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\",\n\x0bOpenRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04\x62oth\x18\x02 \x01(\x0c\")\n\tOpenReply\x12\x0e\n\x06merges\x18\x01 \x01(\x0c\x12\x0c\n\x04sums\x18\x02 \x03(\x12\")\n\x0c\x43heckRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\n\n\x02\x63\x31\x18\x02 \x03(\x0c\"\x1a\n\nCheckReply\x12\x0c\n\x04seed\x18\x01 \x01(\x0c\".\n\rHalvesRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0e\n\x06halves\x18\x02 \x03(\x04\"\x1d\n\x0bHalvesReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\"/\n\x0eVerdictRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0e\n\x06tested\x18\x02 \x01(\x0c\"\x1e\n\x0cVerdictReply\x12\x0e\n\x06passed\x18\x01 \x03(\x08\x32\xba\x03\n\x07\x43ompute\x12U\n\x07Missing\x12%.privjail.encrypted.v1.MissingRequest\x1a#.privjail.encrypted.v1.MissingReply\x12R\n\x06Submit\x12$.privjail.encrypted.v1.SubmitRequest\x1a\".privjail.encrypted.v1.SubmitReply\x12S\n\x07Publish\x12%.privjail.encrypted.v1.PublishRequest\x1a\x1f.privjail.encrypted.v1.Progress0\x01\x12[\n\tHistogram\x12\'.privjail.encrypted.v1.HistogramRequest\x1a%.privjail.encrypted.v1.HistogramReply\x12R\n\x06Status\x12$.privjail.encrypted.v1.StatusRequest\x1a\".privjail.encrypted.v1.StatusReply2\xfb\x03\n\x07\x44\x65\x63rypt\x12O\n\x05Share\x12#.privjail.encrypted.v1.ShareRequest\x1a!.privjail.encrypted.v1.ShareReply\x12U\n\x07\x43ompare\x12%.privjail.encrypted.v1.CompareRequest\x1a#.privjail.encrypted.v1.CompareReply\x12L\n\x04Open\x12\".privjail.encrypted.v1.OpenRequest\x1a .privjail.encrypted.v1.OpenReply\x12O\n\x05\x43heck\x12#.privjail.encrypted.v1.CheckRequest\x1a!.privjail.encrypted.v1.CheckReply\x12R\n\x06Halves\x12$.privjail.encrypted.v1.HalvesRequest\x1a\".privjail.encrypted.v1.HalvesReply\x12U\n\x07Verdict\x12%.privjail.encrypted.v1.VerdictRequest\x1a#.privjail.encrypted.v1.VerdictReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"privjail/encrypted/encrypted.proto\x12\x15privjail.encrypted.v1\"%\n\x05Owner\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"M\n\x0eMissingRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12,\n\x06owners\x18\x02 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\"\x1f\n\x0cMissingReply\x12\x0f\n\x07missing\x18\x01 \x03(\x08\"I\n\nSubmission\x12+\n\x05owner\x18\x01 \x01(\x0b\x32\x1c.privjail.encrypted.v1.Owner\x12\x0e\n\x06record\x18\x02 \x01(\x0c\"c\n\rSubmitRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x36\n\x0bsubmissions\x18\x03 \x03(\x0b\x32!.privjail.encrypted.v1.Submission\"%\n\x06Result\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"=\n\x0bSubmitReply\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.privjail.encrypted.v1.Result\"R\n\x0ePublishRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x0f\n\x07release\x18\x02 \x01(\t\x12\x0e\n\x06method\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\"F\n\x08Progress\x12\x0c\n\x04\x64one\x18\x01 \x01(\r\x12\n\n\x02of\x18\x02 \x01(\r\x12\r\n\x05\x64oing\x18\x03 \x01(\t\x12\x11\n\thistogram\x18\x04 \x01(\t\"#\n\x10HistogramRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\"4\n\x0eHistogramReply\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x11\n\thistogram\x18\x02 \x01(\t\"\x1f\n\rStatusRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"u\n\x0bStatusReply\x12\x13\n\x0bsubmissions\x18\x01 \x01(\x04\x12\x0f\n\x07refused\x18\x02 \x01(\x04\x12\r\n\x05spent\x18\x03 \x01(\t\x12\x0e\n\x06\x62udget\x18\x04 \x01(\t\x12\x10\n\x08releases\x18\x05 \x03(\t\x12\x0f\n\x07seconds\x18\x06 \x01(\x01\"P\n\x0cShareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\t\x12\x0e\n\x06masked\x18\x04 \x01(\x0c\":\n\nShareReply\x12\x0e\n\x06leaves\x18\x01 \x03(\x12\x12\x0e\n\x06\x62locks\x18\x02 \x03(\x12\x12\x0c\n\x04\x62its\x18\x03 \x03(\x0c\"/\n\x0e\x43ompareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x03(\x0c\"\x1e\n\x0c\x43ompareReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\",\n\x0bOpenRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04\x62oth\x18\x02 \x01(\x0c\")\n\tOpenReply\x12\x0e\n\x06merges\x18\x01 \x01(\x0c\x12\x0c\n\x04sums\x18\x02 \x03(\x12\")\n\x0c\x43heckRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\n\n\x02\x63\x31\x18\x02 \x03(\x0c\"\x1a\n\nCheckReply\x12\x0c\n\x04seed\x18\x01 \x01(\x0c\".\n\rHalvesRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0e\n\x06halves\x18\x02 \x03(\x04\"\x1d\n\x0bHalvesReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\"/\n\x0eVerdictRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0e\n\x06tested\x18\x02 \x01(\x0c\"\x1e\n\x0cVerdictReply\x12\x0e\n\x06passed\x18\x01 \x03(\x08\x32\xba\x03\n\x07\x43ompute\x12U\n\x07Missing\x12%.privjail.encrypted.v1.MissingRequest\x1a#.privjail.encrypted.v1.MissingReply\x12R\n\x06Submit\x12$.privjail.encrypted.v1.SubmitRequest\x1a\".privjail.encrypted.v1.SubmitReply\x12S\n\x07Publish\x12%.privjail.encrypted.v1.PublishRequest\x1a\x1f.privjail.encrypted.v1.Progress0\x01\x12[\n\tHistogram\x12\'.privjail.encrypted.v1.HistogramRequest\x1a%.privjail.encrypted.v1.HistogramReply\x12R\n\x06Status\x12$.privjail.encrypted.v1.StatusRequest\x1a\".privjail.encrypted.v1.StatusReply2\xfb\x03\n\x07\x44\x65\x63rypt\x12O\n\x05Share\x12#.privjail.encrypted.v1.ShareRequest\x1a!.privjail.encrypted.v1.ShareReply\x12U\n\x07\x43ompare\x12%.privjail.encrypted.v1.CompareRequest\x1a#.privjail.encrypted.v1.CompareReply\x12L\n\x04Open\x12\".privjail.encrypted.v1.OpenRequest\x1a .privjail.encrypted.v1.OpenReply\x12O\n\x05\x43heck\x12#.privjail.encrypted.v1.CheckRequest\x1a!.privjail.encrypted.v1.CheckReply\x12R\n\x06Halves\x12$.privjail.encrypted.v1.HalvesRequest\x1a\".privjail.encrypted.v1.HalvesReply\x12U\n\x07Verdict\x12%.privjail.encrypted.v1.VerdictRequest\x1a#.privjail.encrypted.v1.VerdictReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,33 +56,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_start=737
   _globals['_STATUSREQUEST']._serialized_end=768
   _globals['_STATUSREPLY']._serialized_start=770
-  _globals['_STATUSREPLY']._serialized_end=870
-  _globals['_SHAREREQUEST']._serialized_start=872
-  _globals['_SHAREREQUEST']._serialized_end=952
-  _globals['_SHAREREPLY']._serialized_start=954
-  _globals['_SHAREREPLY']._serialized_end=1012
-  _globals['_COMPAREREQUEST']._serialized_start=1014
-  _globals['_COMPAREREQUEST']._serialized_end=1061
-  _globals['_COMPAREREPLY']._serialized_start=1063
-  _globals['_COMPAREREPLY']._serialized_end=1093
-  _globals['_OPENREQUEST']._serialized_start=1095
-  _globals['_OPENREQUEST']._serialized_end=1139
-  _globals['_OPENREPLY']._serialized_start=1141
-  _globals['_OPENREPLY']._serialized_end=1182
-  _globals['_CHECKREQUEST']._serialized_start=1184
-  _globals['_CHECKREQUEST']._serialized_end=1225
-  _globals['_CHECKREPLY']._serialized_start=1227
-  _globals['_CHECKREPLY']._serialized_end=1253
-  _globals['_HALVESREQUEST']._serialized_start=1255
-  _globals['_HALVESREQUEST']._serialized_end=1301
-  _globals['_HALVESREPLY']._serialized_start=1303
-  _globals['_HALVESREPLY']._serialized_end=1332
-  _globals['_VERDICTREQUEST']._serialized_start=1334
-  _globals['_VERDICTREQUEST']._serialized_end=1381
-  _globals['_VERDICTREPLY']._serialized_start=1383
-  _globals['_VERDICTREPLY']._serialized_end=1413
-  _globals['_COMPUTE']._serialized_start=1416
-  _globals['_COMPUTE']._serialized_end=1858
-  _globals['_DECRYPT']._serialized_start=1861
-  _globals['_DECRYPT']._serialized_end=2368
+  _globals['_STATUSREPLY']._serialized_end=887
+  _globals['_SHAREREQUEST']._serialized_start=889
+  _globals['_SHAREREQUEST']._serialized_end=969
+  _globals['_SHAREREPLY']._serialized_start=971
+  _globals['_SHAREREPLY']._serialized_end=1029
+  _globals['_COMPAREREQUEST']._serialized_start=1031
+  _globals['_COMPAREREQUEST']._serialized_end=1078
+  _globals['_COMPAREREPLY']._serialized_start=1080
+  _globals['_COMPAREREPLY']._serialized_end=1110
+  _globals['_OPENREQUEST']._serialized_start=1112
+  _globals['_OPENREQUEST']._serialized_end=1156
+  _globals['_OPENREPLY']._serialized_start=1158
+  _globals['_OPENREPLY']._serialized_end=1199
+  _globals['_CHECKREQUEST']._serialized_start=1201
+  _globals['_CHECKREQUEST']._serialized_end=1242
+  _globals['_CHECKREPLY']._serialized_start=1244
+  _globals['_CHECKREPLY']._serialized_end=1270
+  _globals['_HALVESREQUEST']._serialized_start=1272
+  _globals['_HALVESREQUEST']._serialized_end=1318
+  _globals['_HALVESREPLY']._serialized_start=1320
+  _globals['_HALVESREPLY']._serialized_end=1349
+  _globals['_VERDICTREQUEST']._serialized_start=1351
+  _globals['_VERDICTREQUEST']._serialized_end=1398
+  _globals['_VERDICTREPLY']._serialized_start=1400
+  _globals['_VERDICTREPLY']._serialized_end=1430
+  _globals['_COMPUTE']._serialized_start=1433
+  _globals['_COMPUTE']._serialized_end=1875
+  _globals['_DECRYPT']._serialized_start=1878
+  _globals['_DECRYPT']._serialized_end=2385
 # @@protoc_insertion_point(module_scope)

@@ -18,14 +18,14 @@ P = 16_760_833  # plaintexts: 24 bits
 BITS = 24
 
 DEGREE = 4096  # the ring of records: one coefficient for each bin
-Q = 1_152_918_139_701_157_889  # 60 bits
+Q = 72_056_156_570_173_441  # 56 bits: seven bytes
 K = (Q - 1) // P
 
 SLOTS = 8192  # the ring of comparisons: one slot for each
 PRIMES = (1_125_624_290_787_329, 1_119_857_491_542_017, 1_109_696_940_490_753)  # 50 bits each
 KEY_PRIME = 1_108_323_893_051_393
 
-RECORD_FLOOD = 34  # uniform in ± 2**34; K / 2 is 2**35, and honest noise stays below 2**30
+RECORD_FLOOD = 30  # uniform in ± 2**30; K / 2 is 2**31, and honest noise stays below 2**29
 SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
 
 MOST_RECORDS = 2**22

@@ -17,8 +17,8 @@ from privjail.encrypted.numbers import DEGREE, RECORD_FLOOD, SLOTS, K, P, Q, Who
 from privjail.encrypted.seal import Public, Secret, records
 from privjail.errors import DPError
 
-DIGIT = 12  # bits: ⟨digits, noise⟩ of an honest record stays below 2**30
-LIMB = 15  # bits: sums of limb × 24 bits × 4096 are exact in a float64
+DIGIT = 12  # bits: ⟨digits, noise⟩ of an honest record stays below 2**29
+LIMB = 14  # bits: sums of limb × 24 bits × 4096 are exact in a float64
 LOW = np.uint64((1 << LIMB) - 1)
 FEW = 8  # records at a time: they stay in the processor's cache
 MOST = 1024  # records in one check

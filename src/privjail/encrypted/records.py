@@ -1,7 +1,7 @@
 """One owner's record as bytes, and the encrypted histogram that records add up to.
 
 A record is c1 in full and the first `bins` coefficients of c0: the others would decrypt to bins that do not exist.
-A coefficient has 60 bits and takes 7.5 bytes.
+A coefficient has 56 bits and takes seven bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from privjail.encrypted.numbers import DEGREE, Q, Words
 from privjail.encrypted.seal import Public
 from privjail.errors import DPError, PlanError
 
-C1_BYTES = 15 * DEGREE // 2
-SAFE = 15  # so many numbers below 2**60 are added without overflow
+C1_BYTES = 7 * DEGREE
+SAFE = 255  # so many numbers below 2**56 are added without overflow
 
 
 class RecordError(DPError):
@@ -26,7 +26,7 @@ class RecordError(DPError):
 
 def size_of(bins: int) -> int:
     """Bytes of one record."""
-    return 15 * words_of(bins) // 2
+    return 7 * words_of(bins)
 
 
 def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
@@ -34,36 +34,33 @@ def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
     if value is not None and not 0 <= value < bins:
         raise PlanError("a record lies in none of the study's bins", do=f"use 0 … {bins - 1}, or none for absent")
     c0, c1 = public.monomial(value)[:, 0]
-    return pack(c1) + pack(c0[: bins + bins % 2])
+    return pack(c1) + pack(c0[:bins])
 
 
 def pack(words: Words) -> bytes:
-    """An even number of 60-bit numbers in 7.5 bytes each: all low 32 bits, then the next 16, 8 and 4."""
+    """56-bit numbers in seven bytes each: the low 32 bits of all, then the next 16, then 8."""
     parts = words.astype("<u8").view(np.uint8).reshape(-1, 8)
-    low, middle, high, top = parts[:, :4], parts[:, 4:6], parts[:, 6], parts[:, 7]
-    return b"".join(each.tobytes() for each in (low, middle, high, top[0::2] | top[1::2] << 4))
+    return b"".join(each.tobytes() for each in (parts[:, :4], parts[:, 4:6], parts[:, 6]))
 
 
 def unpack(packed: bytes) -> Words:
     """What pack() packed."""
-    words = np.empty(len(packed) * 2 // 15, dtype="<u8")
+    words = np.empty(len(packed) // 7, dtype="<u8")
     _unpack_into(words, packed, 0)
     return words
 
 
 def _unpack_into(words: Words, packed: bytes, at: int) -> None:
     n = len(words)
-    parts = words.view(np.uint8).reshape(n, 8)
-    parts.view("<u4")[:, 0] = np.frombuffer(packed, "<u4", n, at)
-    parts.view("<u2")[:, 2] = np.frombuffer(packed, "<u2", n, at + 4 * n)
-    parts[:, 6] = np.frombuffer(packed, np.uint8, n, at + 6 * n)
-    top = np.frombuffer(packed, np.uint8, n // 2, at + 7 * n)
-    parts[0::2, 7], parts[1::2, 7] = top & 15, top >> 4
+    halves, quarters = words.view("<u4"), words.view("<u2")
+    halves[0::2] = np.frombuffer(packed, "<u4", n, at)
+    quarters[2::4] = np.frombuffer(packed, "<u2", n, at + 4 * n)
+    quarters[3::4] = np.frombuffer(packed, np.uint8, n, at + 6 * n)
 
 
 def words_of(bins: int) -> int:
     """Coefficients of one record."""
-    return DEGREE + bins + bins % 2
+    return DEGREE + bins
 
 
 def read_into(words: Words, packed: bytes, bins: int) -> None:
