@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench clean
+.PHONY: help demo demo-encrypted bench-encrypted test test-all lint types check bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -24,6 +24,9 @@ $(READY): pyproject.toml
 demo: $(READY)   ## run an analyst's program on generated data; show results, budget and refusals
 	@$(BIN)/python examples/demo.py
 
+demo-encrypted: $(READY)  ## owners, two servers that do not collude, and a histogram that neither could read
+	@$(BIN)/python examples/encrypted_demo.py
+
 test: $(READY)   ## all tests that belong to every change
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m 'not slow'
 
@@ -40,6 +43,9 @@ check: lint types test  ## what CI runs
 
 bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/accuracy.md and docs/benchmarks.md
 	$(BIN)/python bench/run.py
+
+bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
+	$(BIN)/python bench/encrypted.py
 
 clean:           ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
