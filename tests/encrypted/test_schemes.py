@@ -8,7 +8,7 @@ from scipy import stats
 
 from privjail.encrypted import compare, seal, shares
 from privjail.encrypted.numbers import (
-    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform,
+    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
 )
 from privjail.encrypted.records import Sum, encrypt_record, pack, read_record, size_of, unpack
 from privjail.errors import DPError
@@ -59,8 +59,20 @@ def test_uniform_numbers_are_uniform_and_whole_range():
     drawn = uniform(P, 200_000)
     assert stats.chisquare(np.bincount(drawn * 64 // P, minlength=64)).pvalue > 1e-6
     assert set(uniform(3, 1000)) == {0, 1, 2}
-    wide = np.array([float(x) for x in flood(112, 20_000)]) / 2.0**112
-    assert stats.kstest(wide, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+    assert stats.kstest(np.array(flood(30, 20_000)) / 2.0**30, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+
+
+def test_wide_floods_are_uniform_numbers_given_by_their_residues():
+    product = PRIMES[0] * PRIMES[1] * PRIMES[2]
+    rows = np.array(wide_flood(112, 5000)).T.tolist()
+    # Chinese remainders
+    weights = [product // q * pow(product // q, -1, q) for q in PRIMES]
+    found = [sum(int(r) * w for r, w in zip(row, weights, strict=True)) % product for row in rows]
+    numbers = [x - product if x > product // 2 else x for x in found]
+
+    assert min(numbers) >= -(2**112) and max(numbers) < 2**112
+    assert stats.kstest(np.array([float(x) for x in numbers]) / 2.0**112, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+    assert stats.chisquare(np.bincount([x % 64 for x in numbers], minlength=64)).pvalue > 1e-6
 
 
 def noise_of(secret, total: Sum, message):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from privjail.encrypted.numbers import BITS, PRIMES, SLOT_FLOOD, SLOTS, P, Whole, flood, uniform
+from privjail.encrypted.numbers import BITS, PRIMES, SLOT_FLOOD, SLOTS, P, Whole, uniform, wide_flood
 from privjail.encrypted.seal import Public, Secret
 from privjail.errors import DPError
 
@@ -121,10 +121,9 @@ def drown(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FL
         scheme.evaluator.add_inplace(fresh, ciphertext)
     scheme.encoder.encode(constants.tolist(), plain)
     scheme.evaluator.add_plain_inplace(fresh, plain)
-    words, noise = scheme.words(fresh).copy(), flood(bits, SLOTS)
-    for i, prime in enumerate(PRIMES):
-        moved = np.array([x % prime for x in noise], dtype=np.uint64)
-        words[0, i] = (words[0, i] + moved) % np.uint64(prime)
+    words = scheme.words(fresh).copy()
+    for i, (prime, noise) in enumerate(zip(PRIMES, wide_flood(bits, SLOTS), strict=True)):
+        words[0, i] = (words[0, i] + noise) % np.uint64(prime)
     return scheme.ciphertext(words)
 
 

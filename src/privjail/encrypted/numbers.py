@@ -28,6 +28,8 @@ KEY_PRIME = 1_108_323_893_051_393
 RECORD_FLOOD = 30  # uniform in ± 2**30; K / 2 is 2**31, and honest noise stays below 2**29
 SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
 
+DIGIT = 12  # bits: times a prime of 50 bits it fits into a word
+
 MOST_RECORDS = 2**22
 LARGEST_SCALE = 2**16  # of noise: e**-64 is the chance of a draw beyond 2**22, and P / 2 is 2**23
 
@@ -47,9 +49,19 @@ def uniform(below: int, *shape: int) -> Whole:
 
 def flood(bits: int, n: int) -> list[int]:
     """n numbers, each uniform in -2**bits … 2**bits - 1."""
-    width = bits // 8 + 1
-    drawn, keep = os.urandom(width * n), (1 << (bits + 1)) - 1
-    return [(int.from_bytes(drawn[i : i + width], "little") & keep) - (1 << bits) for i in range(0, width * n, width)]
+    return [x - (1 << bits) for x in uniform(1 << (bits + 1), n).tolist()]
+
+
+def wide_flood(bits: int, n: int) -> list[Words]:
+    """The same for numbers wider than a word, as residues modulo each of PRIMES: the digits' residues added up."""
+    digits = [uniform(1 << min(DIGIT, bits + 1 - at), n).astype(np.uint64) for at in range(0, bits + 1, DIGIT)]
+    residues = []
+    for prime in PRIMES:
+        total = np.full(n, -(1 << bits) % prime, dtype=np.uint64)
+        for i, digit in enumerate(digits):
+            total += digit * np.uint64((1 << DIGIT * i) % prime) % np.uint64(prime)
+        residues.append(total % np.uint64(prime))
+    return residues
 
 
 def centred(values: npt.ArrayLike) -> Whole:
