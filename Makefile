@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-encrypted bench-encrypted test test-all lint types check bench clean
+.PHONY: help demo demo-encrypted test test-all lint types check bench bench-histograms bench-encrypted clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -46,6 +46,9 @@ bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/acc
 
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py
+
+bench-histograms: $(READY)  ## accuracy of private histograms beside the thesis; writes docs/histograms-accuracy.md
+	$(BIN)/python bench/histograms.py
 
 clean:           ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,10 +2,10 @@
 
     python bench/encrypted.py [--quick]
 
-Owners, compute server and decryption server are three processes on loopback, with TLS. Processor time and memory are the
-kernel's numbers for each process; wall-clock time is given too. Records are encrypted for real up to 2,000; beyond that
-each is one of those plus a fresh-looking encryption of 0 of a pool, so that no two are alike and the owners do not
-take longer than the servers. Writes docs/encrypted-benchmarks.md and a figure.
+Owners, compute server and decryption server are three processes on loopback, with TLS. Processor time and memory are
+the kernel's numbers for each process; wall-clock time is given too. The first 2,000 records of a run are encrypted by
+themselves; later ones are the sum of two encryptions of 0 of a pool and x**bin, so that no two are alike and owners do
+not take longer than the servers. Writes docs/encrypted-benchmarks.md and a figure.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ class Row:
     steps: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # method → wall, cpu of C, cpu of D
     peak: tuple[float, float] = (0, 0)
     submit_wall: float = 0
+
+    @property
+    def submission_seconds(self) -> float:
+        """Processor time of both servers for all submissions."""
+        return (self.sums_us + self.check_us) * self.records / 1e6
 
 
 @contextlib.contextmanager
@@ -195,20 +200,17 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float]]
 
     by_bins = sorted((r for r in rows if r.records == rows[0].records), key=lambda r: r.bins)
     by_records = sorted((r for r in rows if r.bins == 4096 and r.check), key=lambda r: r.records)
+    bins, sizes = [r.bins for r in by_bins], [r.records for r in by_records]
     shown = {
-        "submissions, both servers (s) by records": (
-            by_records, [r.records for r in by_records], [(r.sums_us + r.check_us) * r.records / 1e6 for r in by_records]),
-        "submissions, both servers (s) by bins": (
-            by_bins, [r.bins for r in by_bins], [(r.sums_us + r.check_us) * r.records / 1e6 for r in by_bins]),
-        "bytes of a record (kB) by bins": (by_bins, [r.bins for r in by_bins], [r.record_bytes / 1e3 for r in by_bins]),
-        "ours, both servers (s) by bins": (by_bins, [r.bins for r in by_bins], [sum(r.steps["ours"][1:]) for r in by_bins]),
-        "partition, both servers (s) by bins": (
-            by_bins, [r.bins for r in by_bins], [sum(r.steps["partition"][1:]) for r in by_bins]),
-        "partition, both servers (s) by records": (
-            by_records, [r.records for r in by_records], [sum(r.steps["partition"][1:]) for r in by_records]),
-    }  # fmt: skip
+        "submissions, both servers (s) by records": (sizes, [r.submission_seconds for r in by_records]),
+        "submissions, both servers (s) by bins": (bins, [r.submission_seconds for r in by_bins]),
+        "bytes of a record (kB) by bins": (bins, [r.record_bytes / 1e3 for r in by_bins]),
+        "ours, both servers (s) by bins": (bins, [sum(r.steps["ours"][1:]) for r in by_bins]),
+        "partition, both servers (s) by bins": (bins, [sum(r.steps["partition"][1:]) for r in by_bins]),
+        "partition, both servers (s) by records": (sizes, [sum(r.steps["partition"][1:]) for r in by_records]),
+    }
     fits, (_, axes) = {}, plt.subplots(2, 3, figsize=(12, 6))
-    for axis, (name, (_, x, y)) in zip(axes.flat, shown.items(), strict=True):
+    for axis, (name, (x, y)) in zip(axes.flat, shown.items(), strict=True):
         fits[name] = line(x, y)
         axis.plot(x, y, "o")
         axis.plot(x, np.polyval(fits[name][:2], x), "-", linewidth=1)
@@ -219,36 +221,53 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float]]
     return fits
 
 
-def page(rows: list[Row], fits: dict[str, tuple[float, float, float]]) -> str:
-    head = "| bins | records | data | check | encrypt one (µs, owner) | bytes each | C: process, per record (µs) | of it aggregation | D: per record (µs) "
-    text = [
-        "# privjail.encrypted: time, memory and bytes", "",
-        f"Measured by `make bench-encrypted` on {os.cpu_count()} cores ({platform.machine()}, Python "
-        f"{platform.python_version()}), three processes on loopback with TLS. C is the compute server, D the decryption server. "
-        "Per record and per release: processor time of the process. Wall-clock time in brackets; other programs ran at "
-        "the same time.", "",
-        head + "| ours: C + D (s) | partition: C + D (s) | peak C, D (MiB) |", "|" + " --- |" * 12,
+COLUMNS = (
+    "bins", "records", "data", "check", "encrypt one (µs, owner)", "bytes each", "C: process, per record (µs)",
+    "of it aggregation", "D: per record (µs)", "ours: C + D (s)", "partition: C + D (s)", "peak C, D (MiB)",
+)  # fmt: skip
+INTRODUCTION = """# privjail.encrypted: time, memory and bytes
+
+Measured by `make bench-encrypted` on {cores} cores ({machine}, Python {python}): three processes on loopback, with TLS.
+C is the compute server, D the decryption server. Times are processor time of a process, except in brackets: those are
+seconds on the clock{load}.
+"""
+REMARKS = """
+C's time per record is all that its process does: TLS, gRPC and aggregation. Aggregation is reading, ticket,
+fingerprint, range, sum and the durable state; with the check also C's half of the test. Of a record only its fingerprint is kept.
+
+Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.3 MB to C and 3.4 MB to D for `partition`,
+whatever the number of bins; for the check 28.7 kB to D for each record, and 0.5 MB for each batch.
+
+## Growth
+
+![growth](figures/encrypted-growth.svg)
+
+Straight lines fitted by least squares:
+
+| | slope | at 0 | R² |
+| --- | --- | --- | --- |
+"""
+GROWTH = """
+All comparisons of up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the same for 64 bins as
+for 4096; the little that grows with bins grows linearly. A release does not depend on the number of records at all.
+"""
+
+
+def cells(r: Row) -> list[str]:
+    steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("ours", "partition")]
+    return [
+        f"{r.bins}", f"{r.records:,}", r.what, "yes" if r.check else "no", f"{r.owner_us:,.0f}", f"{r.record_bytes:,}",
+        f"{r.sums_us:,.0f}", f"{r.adding_us:,.0f}", f"{r.check_us:,.0f}", *steps, f"{r.peak[0]:,.0f}, {r.peak[1]:,.0f}",
     ]  # fmt: skip
-    for r in rows:
-        steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("ours", "partition")]
-        text.append(
-            f"| {r.bins} | {r.records:,} | {r.what} | {'yes' if r.check else 'no'} | {r.owner_us:,.0f} | {r.record_bytes:,} "
-            f"| {r.sums_us:,.0f} | {r.adding_us:,.0f} | {r.check_us:,.0f} | {steps[0]} | {steps[1]} | {r.peak[0]:,.0f}, {r.peak[1]:,.0f} |"
-        )
-    text += [
-        "",
-        "C's time per record is all that its process does: TLS, gRPC and aggregation. Aggregation is reading, ticket, fingerprint, range, "
-        "sum and the durable state; with the check also C's half of the test. Nothing of a record is kept but its fingerprint.", "",
-        "Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.3 MB to C and 3.4 MB to D for `partition`, whatever "
-        "the number of bins; for the check 28.7 kB to D for each record, and 0.5 MB for each batch.", "",
-        "## Growth", "", "![growth](figures/encrypted-growth.svg)", "",
-        "Straight lines fitted by least squares:", "",
-        "| | slope | at 0 | R² |", "| --- | --- | --- | --- |",
-        *(f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} |" for name, (a, b, r2) in fits.items()), "",
-        "All comparisons of up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the same for 64 bins as for "
-        "4096; the little that grows with bins grows linearly. A release does not depend on the number of records at all.", "",
-    ]  # fmt: skip
-    return "\n".join(text)
+
+
+def page(rows: list[Row], fits: dict[str, tuple[float, float, float]], load: float) -> str:
+    busy = f"; other programs ran at the same time (load {load:.0f})" if load > (os.cpu_count() or 1) + 1 else ""
+    facts = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(), "load": busy}
+    table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows)]
+    fitted = [f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} |" for name, (a, b, r2) in fits.items()]
+    lines = ["| " + " | ".join(row) + " |" for row in table]
+    return "\n".join([INTRODUCTION.format(**facts), *lines, REMARKS.rstrip("\n"), *fitted, GROWTH])
 
 
 def main() -> None:
@@ -262,9 +281,10 @@ def main() -> None:
         for values, bins, check, what in runs:
             rows.append(run(values, bins, check, what, lambda n: progress.advance(task, n)))
             progress.console.print(rows[-1])
+    load = os.getloadavg()[2]
     if not quick:
         fits = figure(rows, ROOT / "docs" / "figures" / "encrypted-growth.svg")
-        (ROOT / "docs" / "encrypted-benchmarks.md").write_text(page(rows, fits), encoding="utf-8")
+        (ROOT / "docs" / "encrypted-benchmarks.md").write_text(page(rows, fits, load), encoding="utf-8")
 
 
 if __name__ == "__main__":

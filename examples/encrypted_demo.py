@@ -1,9 +1,9 @@
-"""What `make demo-encrypted` shows: 600 people, two servers that do not collude, and a histogram that neither could read.
+"""What `make demo-encrypted` shows: 600 people, two servers, and a histogram that neither server could read.
 
     python examples/encrypted_demo.py
 
-Processes: the decryption server, the compute server, and the commands that owners, the operator and analysts run. The data is
-generated, so that the truth can stand beside the answers. All files are in a temporary folder, which is removed.
+Processes: the decryption server, the compute server, and the commands of owners, operator and analysts. The data
+is generated, so that the truth can stand beside the answers. All files are in a temporary folder, which is removed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
         shown("keys", "owners", "cs", "names.txt")
         shown("keys", "operator", "cs")
         with server("decrypt", "ds", "--study", "cs/study.json"), server("compute", "cs"):
-            heading(f"2  {PEOPLE} people submit encrypted records, {ABSENT} an encryption of nothing; twice, to show it resumes")
+            heading(f"2  {PEOPLE} people submit encrypted records, {ABSENT} an encryption of nothing; then all again")
             shown("submit", "cs/study.json", "people.csv", "--tickets", "tickets.csv")
             shown("submit", "cs/study.json", "people.csv", "--tickets", "tickets.csv")
             heading("3  Somebody tries to count more than once, or with a wrong ticket")
@@ -56,7 +56,8 @@ def main() -> None:
             heading("5  Analysts ask ranges, as many as they like")
             shown("query", "cs/study.json", "0:16", "16:32", "32:64", "20", "--release", "may", "--out", "may.json")
         picture(truth)
-    console.print(f"\nfinished in {time.perf_counter() - start:.0f} s; servers and files of this demo are gone", style="dim")
+    seconds = time.perf_counter() - start
+    console.print(f"\nfinished in {seconds:.0f} s; servers and files of this demo are gone", style="dim")
 
 
 def write_people() -> list[int]:
@@ -72,14 +73,15 @@ def write_people() -> list[int]:
 def cheat() -> None:
     """A record that is 50 people in one bin, encrypted by hand; and one with a ticket of somebody else."""
     from privjail.encrypted import encrypted_pb2 as pb
+    from privjail.encrypted.numbers import Q
     from privjail.encrypted.owner import Submitter
     from privjail.encrypted.records import pack
     from privjail.encrypted.seal import Public, records
     from privjail.encrypted.study import Study
 
     study = Study.load(Path("cs/study.json"))
-    tickets = dict(list(csv.reader(open("tickets.csv")))[1:])
-    c0, c1 = 50 * Public(records(), study.records_key).monomial(3)[:, 0] % study_modulus()
+    tickets = dict(csv.reader(Path("tickets.csv").read_text().splitlines()))
+    c0, c1 = 50 * Public(records(), study.records_key).monomial(3)[:, 0] % Q
     record = pack(c1) + pack(c0[:BINS])
     with Submitter(study) as submitter:
         for name, ticket in (("mallory", tickets["mallory"]), ("mallory", tickets["person-000"])):
@@ -90,21 +92,16 @@ def cheat() -> None:
             console.print(f"  {name}: [red]{result.status}[/]: {result.why}", highlight=False)
 
 
-def study_modulus() -> int:
-    from privjail.encrypted.numbers import Q
-
-    return Q
-
-
 def picture(truth: list[int]) -> None:
-    from privjail.encrypted.publication import read
+    from privjail.histograms import PrivateHistogram
 
-    found, counts = read(Path("may.json").read_text()), Counter(truth)
-    table = Table("bins", "true (nobody sees this)", "published", "± error", title="what was published, beside the truth")
+    found, counts = PrivateHistogram.from_json(Path("may.json").read_text()), Counter(truth)
+    table = Table("bins", "true (nobody sees this)", "published", "± error", title="what was published, and the truth")
     for a in range(0, BINS, 8):
         true = sum(counts[i] for i in range(a, a + 8))
-        bar = "█" * max(0, round(found.range(a, a + 8) / 6))
-        table.add_row(f"{a} … {a + 7}", str(true), f"{found.range(a, a + 8):6.1f} {bar}", f"{found.error(a, a + 8):.1f}")
+        told, error = found.range(a, a + 8), found.error(a, a + 8)
+        bar = "█" * max(0, round(told / 6))
+        table.add_row(f"{a} … {a + 7}", str(true), f"{told:6.1f} {bar}", f"{error:.1f}")
     console.print(table)
 
 

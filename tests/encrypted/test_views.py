@@ -1,4 +1,4 @@
-"""What each server sees. Each message has the law that decision 0301 states; a variant without protection is told apart.
+"""What each server sees. Each message has the law that decision 0302 states; a variant without protection is told apart.
 
 False alarms: every statistical line fails on good code with probability at most 1e-6.
 """
@@ -197,7 +197,7 @@ def test_partition_shows_bits_and_noisy_sums_only(tmp_path, monkeypatch):
     d, c = Drawn(), Drawn()
     found, calls, masks, made = ran(tmp_path, monkeypatch, "partition", d, c, counts)
     (_, bits), (blind, pair), (both, opened) = calls["Share"][0], calls["Compare"][0], calls["Open"][0]
-    merges, sums = found.released["merges"], found.released["buckets"]
+    merges, sums = 1 - np.diff(found.released["buckets"]), found.released["sums"]
     starts = np.concatenate([[0], 1 + np.flatnonzero(merges == 0)])
 
     assert {name: len(said) for name, said in calls.items()} == {"Share": 1, "Compare": 1, "Open": 1}

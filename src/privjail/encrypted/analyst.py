@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from privjail.encrypted import encrypted_pb2 as pb
-from privjail.encrypted import publication
 from privjail.encrypted.study import Study
 from privjail.encrypted.wire import Caller
 from privjail.errors import DPError
@@ -20,7 +19,7 @@ def fetch(study: Study, release: str = "") -> PrivateHistogram:
         reply = caller.call("Histogram", pb.HistogramRequest(release=release), pb.HistogramReply)
     finally:
         caller.close()
-    return publication.read(reply.histogram)
+    return PrivateHistogram.from_json(reply.histogram)
 
 
 def publish(
@@ -34,7 +33,7 @@ def publish(
         for progress in caller.parts("Publish", request, pb.Progress):
             told(progress.done, progress.of, progress.doing)
             if progress.histogram:
-                return publication.read(progress.histogram)
+                return PrivateHistogram.from_json(progress.histogram)
     finally:
         caller.close()
     raise DPError("the compute server stopped in the middle", do="publish again under the same name: it goes on")

@@ -60,7 +60,7 @@ def keys_decrypt(
     out: Annotated[Path, typer.Argument(help="The folder to make.")],
     bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096.")],
     budget: Annotated[str, typer.Option(help="All releases together cost at most this ε.")],
-    neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace hides values")] = "add-remove",
+    neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
     check: Annotated[bool, typer.Option(help="Check that each record is one unit or nothing.")] = True,
     address: Address = "127.0.0.1:7451",
 ) -> None:
@@ -247,13 +247,13 @@ def query(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the histogram here, to ask offline.")] = None,
 ) -> None:
     """Ask a published histogram as many ranges as you like: it costs nothing more."""
-    from privjail.encrypted import publication
     from privjail.encrypted.analyst import fetch
     from privjail.encrypted.study import FORMAT, Study
+    from privjail.histograms import PrivateHistogram
 
     with _errors():
         text = source.read_text(encoding="utf-8")
-        found = fetch(Study.load(source), release) if FORMAT in text[:200] else publication.read(text)
+        found = fetch(Study.load(source), release) if FORMAT in text[:200] else PrivateHistogram.from_json(text)
         if out is not None:
             out.write_text(found.to_json(), encoding="utf-8")
         if not ranges:

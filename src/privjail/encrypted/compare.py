@@ -2,7 +2,7 @@
 
 The decryption server D holds Y, the compute server C holds R; v = Y - R modulo P, |v| < P / 2. Doubling modulo an odd P
 makes the sign a parity: v < 0 iff lsb(2Y) ⊕ lsb(2R) ⊕ [2Y < 2R], all modulo P. The comparison is that of Damgård,
-Geisler and Krøigaard (ACISP 2007), folded into one plaintext matrix. Laws of the messages: decision 0301.
+Geisler and Krøigaard (ACISP 2007), folded into one plaintext matrix. Laws of the messages: decision 0302.
 """
 
 from __future__ import annotations

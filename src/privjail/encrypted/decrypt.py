@@ -22,8 +22,8 @@ from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
 from privjail.encrypted.wire import Call, CheckLost, Running, serve
 from privjail.errors import DPError, PlanError
-from privjail.histograms import ours
 from privjail.histograms.laws import Draw
+from privjail.histograms.postprocess import block_sums
 from privjail.mechanisms.noise import Noise
 
 OPEN_CHECKS = 8  # checks of one-hot records that may be under way
@@ -90,7 +90,7 @@ class Decryptor:
         return pb.ShareReply.FromString(body)
 
     def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
-        sums = ours.block_sums(y)
+        sums = block_sums(y)
         leaves = (y + self._noise(made.first, made.bins)) % P
         blocks = (sums + self._noise(made.second, len(sums))) % P
         return pb.ShareReply(leaves=leaves.tolist(), blocks=blocks.tolist()), {}

@@ -1,4 +1,4 @@
-"""The numbers of the two encryption schemes, and what is drawn uniformly from them. Argued in decision 0301.
+"""The numbers of the two encryption schemes, and what is drawn uniformly from them. Argued in decision 0302.
 
 Every data prime is 1 modulo P: then a 1 is encrypted as exactly K = (Q - 1) / P, and a sum that wraps around P moves
 the noise of a ciphertext by exactly 1. P is 1 modulo 2 · 8192, so that the same P has 8192 slots.

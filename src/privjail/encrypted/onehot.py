@@ -3,7 +3,7 @@
 For a vector m over the field of P elements and r drawn uniformly, ⟨r, m⟩² - ⟨r², m⟩ is 0 if m is 0 or a unit vector,
 and is 0 with probability at most 2 / P otherwise: it is a polynomial of degree 2 in r whose coefficients m_i² - m_i and
 2 m_i m_j do not all vanish (Schwartz, Zippel; the test is that of Boneh et al., "Lightweight techniques for private
-heavy hitters", S&P 2021). Messages and their laws: decision 0301.
+heavy hitters", S&P 2021). Messages and their laws: decision 0302.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from privjail.budget.amounts import amount, float_up
 from privjail.encrypted.numbers import LARGEST_SCALE, Whole
 from privjail.encrypted.study import Terms
 from privjail.errors import PlanError
-from privjail.histograms import ours
+from privjail.histograms import ours, partition
 
 METHODS = ("ours", "partition")
-PARTITION_SHARE = Fraction(1, 4)  # of ε for the partition, as in the thesis
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
         split = ours.split(eps, terms.neighbours)
         made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)
     elif method == "partition":
-        cut, rest = eps * PARTITION_SHARE, eps * (1 - PARTITION_SHARE)
+        cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)
         # One record more or less moves one count by 1, and so two differences by 1 each.
         scales = float_up(2 * terms.distance / cut), float_up(terms.distance / rest)
-        made = Plan(
-            method, eps, terms.bins, *scales, {"partition": cut, "buckets": rest}, threshold=math.ceil(1 / rest)
-        )
+        # A whole number is below t iff it is below the next whole number.
+        threshold = math.ceil(terms.distance / rest)
+        made = Plan(method, eps, terms.bins, *scales, {"cuts": cut, "sums": rest}, threshold)
     else:
         raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use {' or '.join(METHODS)}")
     made.check()

@@ -16,8 +16,8 @@ from privjail.encrypted.seal import Public
 from privjail.encrypted.study import Terms
 from privjail.encrypted.wire import Caller
 from privjail.errors import DPError
-from privjail.histograms import ours
 from privjail.histograms.laws import Draw
+from privjail.histograms.postprocess import block_sums
 
 
 class Release:
@@ -81,7 +81,7 @@ class Release:
 
     def _ours(self, masks: Whole, reply: Arrays) -> tuple[Whole, Whole]:
         """What the decryption server answered, without the masks and with this server's noise."""
-        sums = ours.block_sums(masks)
+        sums = block_sums(masks)
         if reply["leaves"].shape != masks.shape or reply["blocks"].shape != sums.shape:
             raise DPError("the decryption server answered for another histogram")
         leaves = centred(reply["leaves"] - masks) + self._noise("first", self.plan.first, len(masks))

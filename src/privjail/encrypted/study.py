@@ -13,7 +13,7 @@ from typing import Any
 from privjail.budget.amounts import amount
 from privjail.encrypted.numbers import DEGREE
 from privjail.errors import PlanError
-from privjail.histograms.histogram import RELATIONS
+from privjail.histograms.relation import RELATIONS
 
 FORMAT = "privjail encrypted study 1"
 

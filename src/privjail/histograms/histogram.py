@@ -13,10 +13,10 @@ import numpy as np
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.histograms.laws import Floats, Integers, Law
+from privjail.histograms.relation import RELATIONS
 from privjail.histograms.spread import Spread, spread_from_json
 
 FORMAT = "privjail histogram 1"
-RELATIONS = ("add-remove", "replace")
 
 
 @dataclass(frozen=True)

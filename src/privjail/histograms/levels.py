@@ -23,10 +23,10 @@ class LevelPrior:
         self.deviation, self.top = deviation, top
         self._log_range = math.log(math.log((top + NEAR_ZERO) / NEAR_ZERO))
         reach = min(top, 60 * deviation + 50)
-        edges = np.unique(np.concatenate([[0.0], np.linspace(0, reach, 1500), np.geomspace(1e-3, reach, 400)]))
+        edges = np.unique(np.concatenate([[0.0], np.linspace(0, reach, 800), np.geomspace(1e-3, reach, 200)]))
         level = (edges[1:] + edges[:-1]) / 2
         weight = np.diff(np.log(edges + NEAR_ZERO)) / math.exp(self._log_range)
-        self._seen = np.linspace(-12 * deviation, min(reach, 40 * deviation), 500)
+        self._seen = np.linspace(-12 * deviation, min(reach, 40 * deviation), 300)
         power = -((self._seen[:, None] - level) ** 2) / (2 * deviation**2)
         highest = power.max(axis=1, keepdims=True)
         belief = np.exp(power - highest) * weight

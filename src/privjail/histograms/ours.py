@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privjail.budget.amounts import amount, float_up
+from privjail.budget.amounts import float_up
 from privjail.errors import PlanError
-from privjail.histograms.histogram import RELATIONS, PrivateHistogram
-from privjail.histograms.laws import Draw, Floats, Integers, Law
-from privjail.histograms.smoothing import Smoothed, smooth_blocks
-from privjail.histograms.spread import BlockSpread, SmoothedSpread, Spread
+from privjail.histograms.histogram import PrivateHistogram
+from privjail.histograms.laws import Draw, Integers, Law
+from privjail.histograms.postprocess import BLOCK_SIZE, block_sums, consistent, unblocked, whole
+from privjail.histograms.relation import RELATIONS, halves, per_record
+from privjail.histograms.smoothing import smooth_blocks
+from privjail.histograms.spread import BlockSpread
 from privjail.mechanisms.noise import Noise
 
-BLOCK_SIZE = 128
 LEAF_SHARE = Fraction(85, 100)
 SMALLEST_VARIANCE = 1e-6  # below that the counts are as good as exact
 
@@ -46,18 +47,9 @@ class Split:
 
 def split(epsilon: Any, neighbours: str = "add-remove", leaf_share: Fraction = LEAF_SHARE) -> Split:
     """How ε is divided. One record changes the counts by 1 in all and the block sums by 1; a replaced one by 2."""
-    if neighbours not in RELATIONS:
-        raise PlanError(f"neighbours are {' or '.join(RELATIONS)}, not {neighbours!r}")
-    distance = 1 if neighbours == "add-remove" else 2
-    leaf = amount(epsilon) * leaf_share
-    block = amount(epsilon) - leaf
-    return Split(leaf, block, float_up(distance / leaf), float_up(distance / block))
-
-
-def block_sums(counts: npt.ArrayLike, block_size: int = BLOCK_SIZE) -> npt.NDArray[Any]:
-    """The sum of each block of bins; the last block may be shorter."""
-    counts = np.asarray(counts)
-    return np.add.reduceat(counts, np.arange(0, counts.shape[-1], block_size), axis=-1)
+    leaf, block = halves(per_record(epsilon, neighbours), leaf_share)
+    each = RELATIONS[neighbours]
+    return Split(leaf * each, block * each, float_up(1 / leaf), float_up(1 / block))
 
 
 def estimate(
@@ -78,7 +70,7 @@ def estimate(
     on it, so it may be given with ``neighbours="replace"`` only. ``smooth=False`` leaves out all that is
     learnt about empty, flat and rough stretches: an unbiased estimate with exact errors.
     """
-    leaves, blocks = _whole(leaves, "leaves"), _whole(blocks, "blocks")
+    leaves, blocks = whole(leaves, "leaves"), whole(blocks, "blocks")
     if not len(leaves) or block_size < 1:
         raise PlanError("there must be at least one bin, and block_size must be at least 1")
     if len(blocks) != -(-len(leaves) // block_size):
@@ -89,7 +81,7 @@ def estimate(
     smooth = smooth and leaf_noise.variance > SMALLEST_VARIANCE and block_noise.variance > SMALLEST_VARIANCE
     if smooth:
         found = smooth_blocks(*told, block_size, leaf_noise, block_noise, total)
-        counts, spread = _smoothed(found, len(leaves), block_size, total is not None)
+        counts, spread = unblocked(found, len(leaves), block_size, total is not None)
     else:
         variances = np.full(len(leaves), leaf_noise.variance)
         counts = consistent(told[0], variances, told[1], block_noise.variance, block_size)
@@ -98,31 +90,6 @@ def estimate(
     released: dict[str, Integers] = {"leaves": leaves, "blocks": blocks}
     method = "ours" if smooth else "ours, unsmoothed"
     return PrivateHistogram(counts, spread, method, neighbours, epsilons or {}, laws, released, exact=not smooth)
-
-
-def _whole(vector: npt.ArrayLike, what: str) -> Integers:
-    found = np.asarray(vector)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise PlanError(f"{what} are one row of whole numbers")
-    return found.astype(np.int64)
-
-
-def _smoothed(found: Smoothed, n: int, block_size: int, total_known: bool) -> tuple[Floats, Spread]:
-    bins, variances, densities = (
-        x[:, :block_size].ravel()[:n] for x in (found.counts, found.variances, found.densities)
-    )
-    return bins, SmoothedSpread(variances, densities, block_size, found.block_variances, total_known)
-
-
-def consistent(
-    bins: Floats, variances: Floats, sums: Floats, sum_variance: float, block_size: int = BLOCK_SIZE
-) -> Floats:
-    """Bins moved to agree with their block's sum, each by its share of the uncertainty (least squares)."""
-    total = block_sums(variances, block_size)
-    gap = sums - block_sums(bins, block_size)
-    reach = total + sum_variance
-    step = np.divide(gap, reach, out=np.zeros_like(gap), where=reach > 0)
-    return np.asarray(bins + variances * np.repeat(step, block_size, axis=-1)[..., : bins.shape[-1]])
 
 
 def release(
@@ -143,7 +110,7 @@ def release(
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009; sums beside
     counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010; means over trees: Willems, Shtarkov, Tjalkens, IT 1995.
     """
-    exact = _whole(counts, "counts")
+    exact = whole(counts, "counts")
     budget = split(epsilon, neighbours)
     draw = draw or Noise().laplace
     sums = block_sums(exact, block_size)

@@ -1,0 +1,25 @@
+"""Histograms of other shapes and sizes, on which nothing was tuned. Made once, from a fixed seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def held_out() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4096)
+    two_hills = np.concatenate([rng.normal(300, 60, 30_000), rng.normal(700, 20, 10_000)])
+    steps = np.repeat(rng.integers(0, 200, 13), 60)[:777]
+    needles = np.zeros(1500)
+    needles[rng.choice(1500, 25, replace=False)] = rng.geometric(1 / 400, 25)
+    ranks = 20_000 / np.arange(1, 1001)
+    sparse = rng.poisson(np.repeat(rng.gamma(0.3, 0.3, 20), 64))
+    return {
+        "two hills, 1,000 bins": np.histogram(two_hills, bins=1000, range=(0, 1000))[0].astype(float),
+        "steps, 777 bins": rng.poisson(steps).astype(float),
+        "needles, 1,500 bins": needles,
+        "Zipf in random order, 1,000 bins": rng.permutation(rng.poisson(ranks)).astype(float),
+        "Zipf by rank, 600 bins": rng.poisson(ranks[:600]).astype(float),
+        "seasons, 1,461 bins": rng.poisson(60 + 50 * np.sin(np.arange(1461) * 2 * np.pi / 365)).astype(float),
+        "sparse, 1,280 bins": sparse.astype(float),
+        "white noise, 512 bins": rng.integers(0, 101, 512).astype(float),
+    }

@@ -1,0 +1,86 @@
+"""What anyone may do to released numbers, as often as they like: post-processing costs no budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privjail.errors import PlanError
+from privjail.histograms.histogram import PrivateHistogram
+from privjail.histograms.laws import Floats, Integers, Law
+from privjail.histograms.smoothing import Smoothed, smooth_blocks
+from privjail.histograms.spread import SmoothedSpread, Spread
+
+BLOCK_SIZE = 128
+
+
+def whole(vector: npt.ArrayLike, what: str) -> Integers:
+    """A row of whole numbers; floats pass where each is one."""
+    found = np.asarray(vector)
+    if found.ndim != 1 or found.dtype.kind not in "iuf" or not (found == np.rint(found)).all():
+        raise PlanError(f"{what} are one row of whole numbers")
+    return found.astype(np.int64)
+
+
+def block_sums(counts: npt.ArrayLike, block_size: int = BLOCK_SIZE) -> npt.NDArray[Any]:
+    """The sum of each block of bins; the last block may be shorter."""
+    counts = np.asarray(counts)
+    return np.add.reduceat(counts, np.arange(0, counts.shape[-1], block_size), axis=-1)
+
+
+def consistent(
+    bins: Floats, variances: Floats, sums: Floats, sum_variance: float, block_size: int = BLOCK_SIZE
+) -> Floats:
+    """Bins moved to agree with their block's noisy sum, each by its share of the uncertainty (least squares)."""
+    total = block_sums(variances, block_size)
+    gap = sums - block_sums(bins, block_size)
+    reach = total + sum_variance
+    step = np.divide(gap, reach, out=np.zeros_like(gap), where=reach > 0)
+    return np.asarray(bins + variances * np.repeat(step, block_size, axis=-1)[..., : bins.shape[-1]])
+
+
+def nonnegative(counts: npt.ArrayLike) -> Floats:
+    """The nearest counts ≥ 0 with the same sum (0 everywhere if that sum is negative).
+
+    The projection onto {x ≥ 0, Σx = s} takes one number off every count and cuts at 0 (Duchi et al., ICML 2008).
+    """
+    given = np.asarray(counts, dtype=float)
+    total = given.sum()
+    if total <= 0:
+        return np.zeros_like(given)
+    falling = np.sort(given)[::-1]
+    over = (np.cumsum(falling) - total) / np.arange(1, len(given) + 1)
+    last = int(np.flatnonzero(falling > over)[-1])
+    return np.asarray(np.maximum(given - over[last], 0.0))
+
+
+def smooth(
+    noisy_counts: npt.ArrayLike, scale: float, *, draws: int = 1, block_size: int = BLOCK_SIZE
+) -> PrivateHistogram:
+    """A better histogram from released noisy counts in their natural order: what is empty, flat or rough is learnt.
+
+    ``scale`` is that of the Laplace noise on each count: 1 / eps for a released ``value_counts`` or histogram of a
+    table where one unit is one row. Costs nothing, whatever it was told: it sees released numbers only.
+
+    >>> smooth([0, 1, -1, 0, 2, 40, 41, 38], scale=1).counts.round().astype(int).tolist()
+    [0, 0, 0, 0, 1, 40, 40, 39]
+    """
+    leaves = whole(np.asarray(noisy_counts), "noisy counts")
+    if not len(leaves) or not scale > 0:
+        raise PlanError("smooth needs at least one count, and the scale of its noise, which is greater than 0")
+    law = Law.of(scale, draws)
+    size = min(block_size, 1 << (len(leaves) - 1).bit_length())
+    found = smooth_blocks(leaves.astype(float), None, size, law, None)
+    counts, spread = unblocked(found, len(leaves), size, total_known=False)
+    released = {"counts": leaves}
+    return PrivateHistogram(counts, spread, "smoothed counts", laws={"counts": law}, released=released, exact=False)
+
+
+def unblocked(found: Smoothed, n: int, block_size: int, total_known: bool) -> tuple[Floats, Spread]:
+    """Blocks of bins as one row again."""
+    bins, variances, densities = (
+        x[:, :block_size].ravel()[:n] for x in (found.counts, found.variances, found.densities)
+    )
+    return bins, SmoothedSpread(variances, densities, block_size, found.block_variances, total_known)

@@ -1,0 +1,90 @@
+"""StructureFirst: a given number of buckets, the best ones found first, their limits then chosen privately."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privjail.errors import PlanError
+from privjail.histograms.buckets import labels_of, release_buckets
+from privjail.histograms.choice import Pick, pick_exactly
+from privjail.histograms.dawa import COST_MOVES
+from privjail.histograms.deviations import Deviations
+from privjail.histograms.histogram import PrivateHistogram
+from privjail.histograms.laws import Draw, Floats
+from privjail.histograms.postprocess import whole
+from privjail.histograms.relation import RELATIONS, halves, per_record
+from privjail.mechanisms.noise import Noise
+
+SHARE = Fraction(1, 4)
+BINS_PER_BUCKET = 10  # as the authors of the algorithm, and the thesis, found good
+
+
+class Structure:
+    """The cost of every bucket, and of the best partition of the first bins into so many buckets."""
+
+    def __init__(self, cost: Floats, buckets: int) -> None:
+        self.cost, self.buckets = cost, buckets  # cost[b, a] of bins a … b-1; infinite for a ≥ b
+        bins = len(cost) - 1
+        self.best = np.full((buckets, bins + 1), np.inf)
+        self.best[0] = cost[:, 0]
+        for k in range(1, buckets):
+            for end in range(k + 1, bins + 1):
+                self.best[k, end] = (self.best[k - 1, k:end] + cost[end, k:end]).min()
+
+    @classmethod
+    def of(cls, counts: npt.ArrayLike, buckets: int) -> Structure:
+        """By the cost Σ |x - mean|, which one record moves by at most 2, and the best sum of such costs as well."""
+        bins = len(np.asarray(counts))
+        deviation = Deviations(counts)
+        cost = np.full((bins + 1, bins + 1), np.inf)
+        for end in range(1, bins + 1):
+            begin = np.arange(end)
+            cost[end, :end] = deviation(begin, np.full(end, end))
+        return cls(cost, buckets)
+
+    def starts(self, sensitivity: float, epsilon: Fraction, pick: Pick) -> npt.NDArray[np.bool_]:
+        """Where buckets start, chosen from the last bucket to the first, with an equal part of ε each."""
+        bins = len(self.cost) - 1
+        found = np.zeros(bins, dtype=bool)
+        found[0] = True
+        end = bins
+        for k in range(self.buckets - 1, 0, -1):
+            score = -(self.best[k - 1, k:end] + self.cost[end, k:end])
+            end = k + int(pick(score, np.array([0]), sensitivity, epsilon / (self.buckets - 1))[0])
+            found[end] = True
+        return found
+
+
+def release(
+    counts: npt.ArrayLike,
+    epsilon: Any,
+    *,
+    buckets: int | None = None,
+    neighbours: str = "add-remove",
+    share: Fraction | float = SHARE,
+    draw: Draw | None = None,
+    pick: Pick = pick_exactly,
+) -> PrivateHistogram:
+    """So many buckets (a tenth of the bins, unless told), and their noisy sums. Cubic time: for small histograms.
+
+    Guarantee: ε-DP for the stated neighbours: ε₁ for the limits of buckets, ε₂ for the sums.
+    Why: the score of a limit is the best cost before it plus the cost of the bucket behind it. A record is in one of
+    the two and moves it by at most 2. There are buckets - 1 choices, with ε₁ / (buckets - 1) each.
+    Source: Xu, Zhang, Xiao, Yang, Yu, ICDE 2012, with the sum of absolute deviations as the cost: that of squares
+    has a sensitivity that depends on the largest count, which is private.
+    """
+    exact = whole(counts, "counts")
+    wanted = buckets if buckets is not None else max(1, len(exact) // BINS_PER_BUCKET)
+    if not 1 <= wanted <= len(exact):
+        raise PlanError(f"there are between 1 and {len(exact)} buckets")
+    first, second = halves(per_record(epsilon, neighbours), share)
+    cuts = Structure.of(exact, wanted).starts(COST_MOVES, first, pick)
+    each = RELATIONS[neighbours]
+    epsilons = {"limits": first * each, "sums": second * each}
+    return release_buckets(
+        exact, labels_of(cuts), draw or Noise().laplace, second, "StructureFirst", neighbours, epsilons
+    )
