@@ -37,7 +37,7 @@ class _Candidate:
     owner: str
     mark: bytes
     words: Words
-    c1: bytes
+    record: bytes
     passed: bool = True
 
 
@@ -123,7 +123,8 @@ class Computer:
         found: list[_Candidate] = []
         seen: set[Any] = set()
         for place, each in enumerate(submissions):
-            name, mark = each.owner.name, fingerprint(each.record)
+            name, record = each.owner.name, each.record  # once: protobuf copies the bytes each time
+            mark = fingerprint(record)
             try:
                 self._owner(each.owner)
                 if name in seen or self._known(name):
@@ -132,8 +133,8 @@ class Computer:
                     continue
                 if mark in seen or self._db.rows("SELECT 1 FROM owners WHERE fingerprint = ?", mark):
                     raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                read_into(self._rows[len(found)], each.record, self.terms.bins)
-                found.append(_Candidate(place, name, mark, self._rows[len(found)], each.record[:C1_BYTES]))
+                read_into(self._rows[len(found)], record, self.terms.bins)
+                found.append(_Candidate(place, name, mark, self._rows[len(found)], record))
                 results.append(pb.Result(status="kept"))
                 seen |= {name, mark}
             except RecordError as e:
@@ -167,7 +168,7 @@ class Computer:
 
     def _asked(self, candidates: list[_Candidate]) -> list[bool]:
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = pb.CheckRequest(check=name, c1=[each.c1 for each in candidates])
+        request = pb.CheckRequest(check=name, c1=[each.record[:C1_BYTES] for each in candidates])
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
         masks = uniform(P, len(candidates), 4)
         c0 = np.array([each.words[DEGREE : DEGREE + bins] for each in candidates])

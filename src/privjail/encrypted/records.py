@@ -82,7 +82,7 @@ def read_record(packed: bytes, bins: int) -> Words:
 
 def fingerprint(packed: bytes) -> bytes:
     """What tells a record from another: c1, which no two honest encryptions share."""
-    return hashlib.sha256(packed[:C1_BYTES]).digest()
+    return hashlib.sha256(memoryview(packed)[:C1_BYTES]).digest()
 
 
 @dataclass
