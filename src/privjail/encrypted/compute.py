@@ -37,7 +37,6 @@ class _Candidate:
     owner: str
     mark: bytes
     words: Words
-    record: bytes
     passed: bool = True
 
 
@@ -91,12 +90,17 @@ class Computer:
     def missing(self, request: Any) -> Any:
         """Whose record is not there yet. Asked by owners before they encrypt, so that a stopped run goes on."""
         self._this_study(request.study)
+        if len(request.owners) > LARGEST_BATCH:
+            raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
         for owner in request.owners:
             self._owner(owner)
-        return pb.MissingReply(missing=[not self._known(owner.name) for owner in request.owners])
+        known = self._known("name", [owner.name for owner in request.owners])
+        return pb.MissingReply(missing=[owner.name not in known for owner in request.owners])
 
-    def _known(self, name: str) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM owners WHERE name = ?", name))
+    def _known(self, column: str, values: list[Any]) -> set[Any]:
+        """Those of these names, or fingerprints, that are there already."""
+        places = ", ".join("?" * len(values))
+        return {x for (x,) in self._db.rows(f"SELECT {column} FROM owners WHERE {column} IN ({places})", *values)}
 
     def submit(self, request: Any) -> Any:
         """Take a batch: what is wrong is refused one by one, the rest is added and kept before this returns."""
@@ -108,7 +112,7 @@ class Computer:
         begun = time.thread_time()
         with self._lock:
             results, candidates = self._sorted_out(request.submissions)
-            self._check(candidates)
+            self._check(candidates, request.submissions)
             self._keep(candidates)
             self._seconds += time.thread_time() - begun
         for each in candidates:
@@ -121,20 +125,20 @@ class Computer:
         """One result for each submission, and those that can be records."""
         results: list[Any] = []
         found: list[_Candidate] = []
-        seen: set[Any] = set()
-        for place, each in enumerate(submissions):
-            name, record = each.owner.name, each.record  # once: protobuf copies the bytes each time
-            mark = fingerprint(record)
+        prints = [fingerprint(each.record) for each in submissions]
+        seen = self._known("name", [each.owner.name for each in submissions]) | self._known("fingerprint", prints)
+        for place, (each, mark) in enumerate(zip(submissions, prints, strict=True)):
+            name = each.owner.name
             try:
                 self._owner(each.owner)
-                if name in seen or self._known(name):
+                if name in seen:
                     why = "this owner's record was taken before, and counts once"
                     results.append(pb.Result(status="known", why=why))
                     continue
-                if mark in seen or self._db.rows("SELECT 1 FROM owners WHERE fingerprint = ?", mark):
+                if mark in seen:
                     raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                read_into(self._rows[len(found)], record, self.terms.bins)
-                found.append(_Candidate(place, name, mark, self._rows[len(found)], record))
+                read_into(self._rows[len(found)], each.record, self.terms.bins)
+                found.append(_Candidate(place, name, mark, self._rows[len(found)]))
                 results.append(pb.Result(status="kept"))
                 seen |= {name, mark}
             except RecordError as e:
@@ -153,22 +157,23 @@ class Computer:
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
 
-    def _check(self, candidates: list[_Candidate]) -> None:
+    def _check(self, candidates: list[_Candidate], submissions: Any) -> None:
         """Which records are one unit or nothing, found out together with the decryption server."""
         if not candidates or not self.terms.check:
             return
+        c1 = [submissions[each.place].record[:C1_BYTES] for each in candidates]
         try:
-            passed = self._asked(candidates)
+            passed = self._asked(candidates, c1)
         except CheckLost:
-            passed = self._asked(candidates)  # the decryption server was restarted in between
+            passed = self._asked(candidates, c1)  # the decryption server was restarted in between
         if len(passed) != len(candidates):
             raise DPError("the decryption server answered for other records")
         for each, ok in zip(candidates, passed, strict=True):
             each.passed = ok
 
-    def _asked(self, candidates: list[_Candidate]) -> list[bool]:
+    def _asked(self, candidates: list[_Candidate], c1: list[bytes]) -> list[bool]:
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = pb.CheckRequest(check=name, c1=[each.record[:C1_BYTES] for each in candidates])
+        request = pb.CheckRequest(check=name, c1=c1)
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
         masks = uniform(P, len(candidates), 4)
         c0 = np.array([each.words[DEGREE : DEGREE + bins] for each in candidates])
