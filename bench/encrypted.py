@@ -236,7 +236,7 @@ C's time per record is all that its process does: TLS, gRPC and aggregation. Agg
 fingerprint, range, sum and the durable state; with the check also C's half of the test. Of a record only its
 fingerprint is kept.
 
-Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.3 MB to C and 3.4 MB to D for `partition`,
+Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.8 MB to C and 3.4 MB to D for `partition`,
 whatever the number of bins; for the check 28.7 kB to D for each record, and 0.5 MB for each batch.
 
 ## Growth
