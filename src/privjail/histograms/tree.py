@@ -19,7 +19,7 @@ from privjail.histograms.laws import Floats, Law
 from privjail.histograms.levels import level_prior
 
 EMPTY, FLAT, SPLIT = 0, 1, -1
-ROUGHNESS = (0.5, 1.0, 2.0)  # standard deviations of rough bins about their level, in units of the noise
+ROUGHNESS = (0.5, 1.0, 2.0, 4.0, 8.0)  # standard deviations of rough bins about their level, in units of the noise
 KINDS = 3 + len(ROUGHNESS)
 COMMON = np.array([0.3, 0.3, *(0.1,) * len(ROUGHNESS), 0.3])
 ROUNDS = 3
