@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench verify bench-histograms audit clean
+.PHONY: help demo test test-all lint types check bench verify bench-histograms audit demo-encrypted bench-encrypted clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -24,6 +24,9 @@ $(READY): pyproject.toml
 demo: $(READY)   ## run an analyst's program on generated data; show results, budget and refusals
 	@$(BIN)/python examples/demo.py
 
+demo-encrypted: $(READY)  ## owners, two servers that do not collude, and a histogram that neither could read
+	@$(BIN)/python examples/encrypted_demo.py
+
 test: $(READY)   ## all tests that belong to every change
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m 'not slow'
 
@@ -43,6 +46,9 @@ bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/acc
 
 verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/proofs.md (minutes)
 	$(BIN)/python -m privjail.verify
+
+bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
+	$(BIN)/python bench/encrypted.py
 
 bench-histograms: $(READY)  ## accuracy of private histograms beside the thesis; writes docs/histograms-accuracy.md
 	$(BIN)/python bench/histograms.py

@@ -25,8 +25,11 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 import patients  # noqa: E402
 
-# Run by tests of their own, which set up a jail (tests/jail/test_wire.py) or a survey (tests/local/test_docs.py).
-ELSEWHERE = [ROOT / "docs/guide/jail-analyst.md", *sorted((ROOT / "docs").glob("local*.md"))]
+# Run by tests of their own, which set up a jail (tests/jail/test_wire.py), a survey (tests/local/test_docs.py) or two
+# servers (tests/encrypted/test_docs.py).
+ELSEWHERE = [
+    ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),
+]  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = Path(__file__).with_name("run_page.py")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

@@ -1,0 +1,139 @@
+"""What `make demo-encrypted` shows: 600 people, two servers, and a histogram that neither server could read.
+
+    python examples/encrypted_demo.py
+
+Processes: the decryption server, the compute server, and the commands of owners, operator and analysts. The data
+is generated, so that the truth can stand beside the answers. All files are in a temporary folder, which is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+BINS, PEOPLE, ABSENT = 64, 560, 40
+console = Console(width=None if Console().is_terminal else 110)
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "COLUMNS": "110"}
+COMMAND = [sys.executable, "-m", "privjail.curator", "encrypted"]
+
+
+def main() -> None:
+    start = time.perf_counter()
+    console.print(Panel("[bold]privjail.encrypted[/]: a histogram that no single server can read", expand=False))
+    with tempfile.TemporaryDirectory(prefix="privjail-") as folder, contextlib.chdir(folder):
+        truth = write_people()
+        heading("1  Each server makes its own keys; only offer.json and study.json change hands")
+        ports = free_port(), free_port()
+        shown("keys", "decrypt", "ds", "--bins", str(BINS), "--budget", "2", "--address", f"127.0.0.1:{ports[0]}")
+        shown("keys", "compute", "cs", "--offer", "ds/offer.json", "--address", f"127.0.0.1:{ports[1]}")
+        shown("keys", "owners", "cs", "names.txt")
+        shown("keys", "operator", "cs")
+        with server("decrypt", "ds", "--study", "cs/study.json"), server("compute", "cs"):
+            heading(f"2  {PEOPLE} people submit encrypted records, {ABSENT} an encryption of nothing; then all again")
+            shown("submit", "cs/study.json", "people.csv", "--tickets", "tickets.csv")
+            shown("submit", "cs/study.json", "people.csv", "--tickets", "tickets.csv")
+            heading("3  Somebody tries to count more than once, or with a wrong ticket")
+            cheat()
+            heading("4  The operator publishes: both servers add noise, each enough alone")
+            publish = ("publish", "cs/study.json", "--operator", "operator.ticket")
+            shown(*publish, "--epsilon", "1", "--release", "may")
+            shown(*publish, "--epsilon", "1", "--release", "thesis", "--method", "partition")
+            shown(*publish, "--epsilon", "0.5", "--release", "once more", fails=True)
+            heading("5  Analysts ask ranges, as many as they like")
+            shown("query", "cs/study.json", "0:16", "16:32", "32:64", "20", "--release", "may", "--out", "may.json")
+        picture(truth)
+    seconds = time.perf_counter() - start
+    console.print(f"\nfinished in {seconds:.0f} s; servers and files of this demo are gone", style="dim")
+
+
+def write_people() -> list[int]:
+    """Ages by bins of one year, say; the last ones take no part."""
+    values = [min(BINS - 1, max(0, int(random.gauss(28, 9)))) for _ in range(PEOPLE)]
+    names = [f"person-{i:03}" for i in range(PEOPLE + ABSENT)]
+    Path("names.txt").write_text("\n".join([*names, "mallory"]))
+    with open("people.csv", "w", newline="") as f:
+        csv.writer(f).writerows([("owner", "bin"), *zip(names, [*values, *[""] * ABSENT], strict=True)])
+    return values
+
+
+def cheat() -> None:
+    """A record that is 50 people in one bin, encrypted by hand; and one with a ticket of somebody else."""
+    from privjail.encrypted import encrypted_pb2 as pb
+    from privjail.encrypted.numbers import Q
+    from privjail.encrypted.owner import Submitter
+    from privjail.encrypted.records import pack
+    from privjail.encrypted.seal import Public, records
+    from privjail.encrypted.study import Study
+
+    study = Study.load(Path("cs/study.json"))
+    tickets = dict(csv.reader(Path("tickets.csv").read_text().splitlines()))
+    c0, c1 = 50 * Public(records(), study.records_key).monomial(3)[:, 0] % Q
+    record = pack(c1) + pack(c0[:BINS])
+    with Submitter(study) as submitter:
+        for name, ticket in (("mallory", tickets["mallory"]), ("mallory", tickets["person-000"])):
+            owner = pb.Owner(name=name, ticket=bytes.fromhex(ticket))
+            request = pb.SubmitRequest(study=study.id, key=study.key)
+            request.submissions.add(owner=owner, record=record)
+            result = submitter.caller.call("Submit", request, pb.SubmitReply).results[0]
+            console.print(f"  {name}: [red]{result.status}[/]: {result.why}", highlight=False)
+
+
+def picture(truth: list[int]) -> None:
+    from privjail.histograms import PrivateHistogram
+
+    found, counts = PrivateHistogram.from_json(Path("may.json").read_text()), Counter(truth)
+    table = Table("bins", "true (nobody sees this)", "published", "± error", title="what was published, and the truth")
+    for a in range(0, BINS, 8):
+        true = sum(counts[i] for i in range(a, a + 8))
+        told, error = found.range(a, a + 8), found.error(a, a + 8)
+        bar = "█" * max(0, round(told / 6))
+        table.add_row(f"{a} … {a + 7}", str(true), f"{told:6.1f} {bar}", f"{error:.1f}")
+    console.print(table)
+
+
+def heading(text: str) -> None:
+    console.print(f"\n[bold cyan]{text}[/]")
+
+
+def shown(*args: str, fails: bool = False) -> None:
+    console.print(f"[dim]$ privjail encrypted {' '.join(args)}[/]", highlight=False, soft_wrap=True)
+    done = subprocess.run([*COMMAND, *args], env=ENV, capture_output=True, text=True)
+    console.print((done.stdout + (done.stderr if done.returncode else "")).rstrip(), markup=False, highlight=False)
+    if (done.returncode != 0) != fails:
+        raise SystemExit(f"privjail encrypted {args[0]} ended with {done.returncode}")
+
+
+@contextlib.contextmanager
+def server(*args: str) -> Iterator[None]:
+    process = subprocess.Popen([*COMMAND, *args], env=ENV, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        console.print(process.stdout.readline().rstrip(), style="dim")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()

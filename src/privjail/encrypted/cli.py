@@ -1,0 +1,274 @@
+"""``privjail encrypted``: make keys, submit encrypted records, run the two servers, publish, ask ranges."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from privjail.errors import DPError, PlanError
+
+app = typer.Typer(
+    name="encrypted",
+    help="Histograms that no single server can read: encrypted records, two servers that do not collude.",
+    no_args_is_help=True,
+)
+keys_app = typer.Typer(help="Make a server's folder, or tickets for owners and the operator.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
+screen, notes = Console(), Console(stderr=True)
+
+StudyFile = Annotated[Path, typer.Argument(help="The study file, study.json.", exists=True, dir_okay=False)]
+Folder = Annotated[Path, typer.Argument(help="The server's folder.", exists=True, file_okay=False)]
+Address = Annotated[str, typer.Option(help="host:port that the others will use")]
+Listen = Annotated[str | None, typer.Option(help="host:port to listen on, if it is another one")]
+Operator = Annotated[Path, typer.Option("--operator", help="The operator's ticket.", exists=True, dir_okay=False)]
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """What is wrong and what to do, without a traceback that might show a value."""
+    try:
+        yield
+    except DPError as wrong:
+        notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
+        notes.print(str(wrong), markup=False, highlight=False)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def _progress(doing: str, total: float | None = None) -> Iterator[Progress]:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=notes, transient=True) as progress:
+        progress.add_task(doing, total=total)
+        yield progress
+
+
+# -- keys
+
+
+@keys_app.command("decrypt")
+def keys_decrypt(
+    out: Annotated[Path, typer.Argument(help="The folder to make.")],
+    bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096.")],
+    budget: Annotated[str, typer.Option(help="All releases together cost at most this ε.")],
+    neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
+    check: Annotated[bool, typer.Option(help="Check that each record is one unit or nothing.")] = True,
+    address: Address = "127.0.0.1:7451",
+) -> None:
+    """Run by the decryption server's operator: secret keys, certificate, and offer.json to hand over."""
+    from privjail.encrypted.keys import make_decrypt
+    from privjail.encrypted.plans import spelled_amount
+    from privjail.encrypted.study import Terms
+
+    with _errors():
+        terms = Terms(bins, neighbours, spelled_amount(budget), check)
+        with _progress("making keys"):
+            make_decrypt(out, terms, address)
+        screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
+        screen.print(f"promise: {terms.promise}", soft_wrap=True, highlight=False)
+
+
+@keys_app.command("compute")
+def keys_compute(
+    out: Annotated[Path, typer.Argument(help="The folder to make.")],
+    offer: Annotated[Path, typer.Option(help="offer.json of the decryption server.", exists=True, dir_okay=False)],
+    address: Address = "127.0.0.1:7452",
+) -> None:
+    """Run by the compute server's operator: certificate, the secret behind tickets, and study.json to hand out."""
+    from privjail.encrypted.keys import make_compute
+    from privjail.encrypted.study import Offer
+
+    with _errors():
+        make_compute(out, Offer.load(offer), address)
+        screen.print(
+            f"made {out}; hand [bold]study.json[/] to the decryption server, owners and analysts", soft_wrap=True
+        )
+
+
+@keys_app.command("owners")
+def keys_owners(
+    folder: Folder,
+    names: Annotated[Path, typer.Argument(help="A file with one owner's name in each line.", exists=True)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write owner,ticket here.")] = Path("tickets.csv"),
+) -> None:
+    """Run by the compute server's operator: one ticket for each owner, good for one submission."""
+    from privjail.encrypted.keys import Tickets
+
+    with _errors():
+        tickets = Tickets(folder)
+        people = [line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if len(set(people)) != len(people):
+            raise PlanError("a name occurs twice", do="give each owner a name of her own")
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", newline="") as f:
+            csv.writer(f).writerows([("owner", "ticket"), *((name, tickets.owner(name).hex()) for name in people)])
+        screen.print(f"wrote {len(people)} tickets to {out}", soft_wrap=True)
+
+
+@keys_app.command("operator")
+def keys_operator(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the ticket here.")] = Path("operator.ticket"),
+) -> None:
+    """Run by the compute server's operator: the ticket with which releases are published."""
+    from privjail.encrypted.keys import Tickets
+
+    with _errors():
+        ticket = Tickets(folder).operator().hex()
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
+            f.write(ticket + "\n")
+        screen.print(f"wrote {out}", soft_wrap=True)
+
+
+# -- servers
+
+
+def _serve(start: Callable[[], Any], what: str) -> None:
+    # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
+    told, tell = os.pipe()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: os.write(tell, b"."))
+    with _errors():
+        running = start()
+    print(f"{what} serving on port {running.port}", flush=True)
+    os.read(told, 1)
+    running.stop()
+
+
+@app.command()
+def compute(folder: Folder, listen: Listen = None) -> None:
+    """Run the compute server until it is stopped: it adds up what it cannot read."""
+    from privjail.encrypted.compute import start
+
+    _serve(lambda: start(folder, listen), "compute server")
+
+
+@app.command()
+def decrypt(
+    folder: Folder,
+    study: Annotated[Path, typer.Option(help="study.json of the compute server.", exists=True, dir_okay=False)],
+    listen: Listen = None,
+) -> None:
+    """Run the decryption server until it is stopped: it holds the keys and sees only masked numbers."""
+    from privjail.encrypted.decrypt import start
+    from privjail.encrypted.study import Study
+
+    _serve(lambda: start(folder, Study.load(study), listen), "decryption server")
+
+
+# -- owners
+
+
+@app.command()
+def submit(
+    study: StudyFile,
+    records: Annotated[Path, typer.Argument(help="CSV with owner, bin and ticket; no bin: takes no part.")],
+    tickets: Annotated[Path | None, typer.Option(help="CSV with owner and ticket, if RECORDS has none.")] = None,
+    batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 256,
+) -> None:
+    """Encrypt records here and submit them. Run again after an interruption: what is there is not sent twice."""
+    from privjail.encrypted.owner import Submitter, read_csv
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        people = list(read_csv(records, tickets))
+        with Submitter(Study.load(study)) as submitter, _progress("encrypting and sending", len(people)) as progress:
+            report = submitter.submit(people, lambda n: progress.update(progress.task_ids[0], advance=n), batch)
+        screen.print(f"{report.kept} kept, {report.known} there before, {len(report.refused)} refused")
+        for owner, why in list(report.refused.items())[:20]:
+            notes.print(f"  {owner}: {why}", markup=False, highlight=False, soft_wrap=True)
+        if report.refused:
+            raise typer.Exit(1)
+
+
+# -- the operator
+
+
+def _ticket(path: Path) -> bytes:
+    try:
+        return bytes.fromhex(path.read_text(encoding="utf-8").strip())
+    except ValueError:
+        raise PlanError(f"{path.name!r} holds no ticket") from None
+
+
+@app.command()
+def publish(
+    study: StudyFile,
+    operator: Operator,
+    epsilon: Annotated[str, typer.Option(help="What the release costs, as 0.5 or 1/2.")],
+    release: Annotated[str, typer.Option(help="A name for it; the same name continues or repeats a release.")],
+    method: Annotated[str, typer.Option(help="ours (more accurate) or partition (the thesis').")] = "ours",
+) -> None:
+    """Have the two servers make and publish a private histogram."""
+    from privjail.encrypted.analyst import publish as run
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        with _progress("asking the compute server", 1) as progress:
+
+            def told(done: int, of: int, doing: str) -> None:
+                progress.update(progress.task_ids[0], completed=done, total=of, description=doing)
+
+            made = run(Study.load(study), _ticket(operator), release, method, epsilon, told)
+        screen.print(made, markup=False, highlight=False)
+
+
+@app.command()
+def status(study: StudyFile, operator: Operator) -> None:
+    """How many records are there, what was spent, what was published."""
+    from privjail.encrypted.analyst import status as ask
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        found = ask(Study.load(study), _ticket(operator))
+        screen.print(
+            f"{found.submissions} submissions, {found.refused} refused by the check; "
+            f"ε {found.spent} of {found.budget} spent; published: {', '.join(found.releases) or 'nothing'}",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+# -- analysts
+
+
+@app.command()
+def query(
+    source: Annotated[Path, typer.Argument(help="study.json, or a histogram saved with --out.", exists=True)],
+    ranges: Annotated[list[str] | None, typer.Argument(help="Ranges such as 10:20, bins 10 … 19.")] = None,
+    release: Annotated[str, typer.Option(help="Which release; default: the newest.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the histogram here, to ask offline.")] = None,
+) -> None:
+    """Ask a published histogram as many ranges as you like: it costs nothing more."""
+    from privjail.encrypted.analyst import fetch
+    from privjail.encrypted.study import FORMAT, Study
+    from privjail.histograms import PrivateHistogram
+
+    with _errors():
+        text = source.read_text(encoding="utf-8")
+        found = fetch(Study.load(source), release) if FORMAT in text[:200] else PrivateHistogram.from_json(text)
+        if out is not None:
+            out.write_text(found.to_json(), encoding="utf-8")
+        if not ranges:
+            screen.print(found, markup=False, highlight=False)
+            return
+        table = Table("bins", "records", "± standard error")
+        for each in ranges:
+            a, b = _range(each, len(found))
+            table.add_row(f"{a} … {b - 1}", f"{found.range(a, b):,.1f}", f"{found.error(a, b):,.1f}")
+        screen.print(table)
+
+
+def _range(text: str, bins: int) -> tuple[int, int]:
+    first, colon, last = text.partition(":")
+    try:
+        return int(first or 0), int(last or bins) if colon else int(first) + 1
+    except ValueError:
+        raise PlanError(f"{text!r} is no range", do="write 10:20 for bins 10 … 19, 5 for bin 5") from None

@@ -1,0 +1,181 @@
+"""The decryption server: holds the keys, sees masked numbers, adds its own noise before anything leaves it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privjail.encrypted import compare, keys, onehot, shares
+from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.journal import Arrays, Database, Journal
+from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
+from privjail.encrypted.plans import Plan, bucket_starts, plan
+from privjail.encrypted.records import C1_BYTES, unpack
+from privjail.encrypted.seal import Secret, records, slots
+from privjail.encrypted.spending import Spending
+from privjail.encrypted.study import Offer, Study
+from privjail.encrypted.wire import Call, CheckLost, Running, serve
+from privjail.errors import DPError, PlanError
+from privjail.histograms.laws import Draw
+from privjail.histograms.postprocess import block_sums
+from privjail.mechanisms.noise import Noise
+
+OPEN_CHECKS = 8  # checks of one-hot records that may be under way
+
+
+@dataclass
+class _Check:
+    """A check that is under way; one that a restart interrupts is begun again by the compute server."""
+
+    c1: Words
+    seed: bytes
+
+
+class Decryptor:
+    """Answers the compute server. Everything that leaves is encrypted, noisy, or a bit that will be published."""
+
+    def __init__(self, folder: Path, draw: Draw | None = None) -> None:
+        self.offer = Offer.load(folder / "offer.json")
+        self._draw: Draw = draw or Noise().laplace
+        self._records = Secret(records(), (folder / "records.key").read_bytes())
+        self._slots = Secret(slots(), (folder / "slots.key").read_bytes())
+        self._db = Database(folder / "state.sqlite")
+        self._spending = Spending(folder, self.offer.terms.budget)
+        self._key = onehot.key_vector(self._records)
+        self._checks: OrderedDict[bytes, _Check] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        self._spending.close()
+        self._db.close()
+
+    def calls(self) -> dict[str, Call]:
+        return {
+            "Share": Call(pb.ShareRequest, self.share),
+            "Compare": Call(pb.CompareRequest, self.compare),
+            "Open": Call(pb.OpenRequest, self.open),
+            "Check": Call(pb.CheckRequest, self.check),
+            "Halves": Call(pb.HalvesRequest, self.halves),
+            "Verdict": Call(pb.VerdictRequest, self.verdict),
+        }
+
+    # -- releases
+
+    def _noise(self, scale: float, n: int) -> Whole:
+        return np.array(self._draw(scale, n), dtype=np.int64)
+
+    def share(self, request: Any) -> Any:
+        """Decrypt the masked sum; for `ours`, answer with noise on it, for `partition`, with encrypted bits."""
+        made = plan(request.method, request.epsilon, self.offer.terms)
+        message = np.frombuffer(request.masked, dtype="<u8")
+        if message.shape != (DEGREE + made.bins,) or int(message.max()) >= Q:
+            raise PlanError("the masked sum is no ciphertext of this study")
+        with self._lock:
+            self._spending.charge(request.release, made)
+
+            def answer() -> tuple[bytes, Arrays]:
+                y = shares.opened(self._records, message)
+                reply, kept = self._ours(made, y) if made.method == "ours" else self._partition(made, y)
+                return reply.SerializeToString(), kept
+
+            body = Journal(self._db, request.release).answer("share", request.SerializeToString(), answer)
+            if made.method == "ours":
+                Journal(self._db, request.release).forget()
+        return pb.ShareReply.FromString(body)
+
+    def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
+        sums = block_sums(y)
+        leaves = (y + self._noise(made.first, made.bins)) % P
+        blocks = (sums + self._noise(made.second, len(sums))) % P
+        return pb.ShareReply(leaves=leaves.tolist(), blocks=blocks.tolist()), {}
+
+    def _partition(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
+        d, noise = np.diff(y), self._noise(made.first, made.bins - 1)
+        share = np.concatenate([d + noise, noise - d]) % P
+        bits = compare.encrypted_bits(self._slots, share)
+        return pb.ShareReply(bits=bits), {"y": y, "share": share, "scale": np.array([made.second])}
+
+    def compare(self, request: Any) -> Any:
+        """Look for zeros in the blinded comparison; answer with encrypted shares of the signs."""
+        journal = Journal(self._db, request.release)
+
+        def answer() -> tuple[bytes, Arrays]:
+            share = journal.read("after share")["share"]
+            signs = compare.sign_share(compare.found_zero(self._slots, list(request.rows)), share)
+            half = len(share) // 2
+            pair = compare.encrypted_pair(self._slots, signs[:half], signs[half:])
+            return pb.CompareReply(shares=pair).SerializeToString(), {}
+
+        with self._lock:
+            return pb.CompareReply.FromString(journal.answer("compare", request.SerializeToString(), answer))
+
+    def open(self, request: Any) -> Any:
+        """Open which bins are merged; answer with that and noisy sums of the buckets."""
+        journal = Journal(self._db, request.release)
+
+        def answer() -> tuple[bytes, Arrays]:
+            kept = journal.read("after share")
+            journal.read("after compare")
+            merges = compare.decrypted(self._slots, request.both)[: len(kept["y"]) - 1]
+            if not np.isin(merges, (0, 1)).all():
+                raise DPError("the opened bits are no bits")
+            sums = np.add.reduceat(kept["y"], bucket_starts(merges))
+            noisy = (sums + self._noise(float(kept["scale"][0]), len(sums))) % P
+            reply = pb.OpenReply(merges=merges.astype(np.uint8).tobytes(), sums=noisy.tolist())
+            return reply.SerializeToString(), {}
+
+        with self._lock:
+            reply = pb.OpenReply.FromString(journal.answer("open", request.SerializeToString(), answer))
+            journal.forget()
+        return reply
+
+    # -- the check that records are one unit each
+
+    def check(self, request: Any) -> Any:
+        """Take c1 of some records, and only then say which random numbers test them."""
+        n = len(request.c1)
+        if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {C1_BYTES}:
+            raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
+        seed = secrets.token_bytes(32)
+        with self._lock:
+            self._checks[request.check] = _Check(np.array([unpack(each) for each in request.c1]), seed)
+            while len(self._checks) > OPEN_CHECKS:
+                self._checks.popitem(last=False)
+        return pb.CheckReply(seed=seed)
+
+    def _under_way(self, name: bytes, take: bool = False) -> _Check:
+        with self._lock:
+            found = self._checks.pop(name, None) if take else self._checks.get(name)
+        if found is None:
+            raise CheckLost("this check is not known here, or no longer")
+        return found
+
+    def halves(self, request: Any) -> Any:
+        """Put both halves together: shares of the two products, returned encrypted."""
+        under_way = self._under_way(request.check)
+        if len(request.halves) != 4 * len(under_way.c1):
+            raise PlanError("a check has 4 numbers for each record")
+        mine = onehot.halves(self._key, under_way.c1, under_way.seed, self.offer.terms.bins)
+        theirs = np.array(request.halves, dtype=object).reshape(-1, 4).tolist()
+        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *onehot.rounded(mine, theirs)))
+
+    def verdict(self, request: Any) -> Any:
+        under_way = self._under_way(request.check, take=True)
+        return pb.VerdictReply(passed=onehot.passed(self._slots, request.tested, len(under_way.c1)))
+
+
+def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:
+    """Serve; only the study's compute server may call."""
+    pair = keys.pair(folder)
+    decryptor = Decryptor(folder, draw)
+    if study.terms != decryptor.offer.terms or study.records_key != decryptor.offer.records_key:
+        raise PlanError("the study file is not of this server's offer: terms or key differ")
+    peer = study.compute.certificate.encode()
+    address = listen or decryptor.offer.decrypt.address
+    return serve("Decrypt", decryptor.calls(), address, pair, peer, decryptor.close)

@@ -1,0 +1,119 @@
+"""What a server must not forget: kept on disk before anything depends on it, so that kill -9 changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privjail.errors import DPError
+
+Arrays = dict[str, npt.NDArray[Any]]
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS steps (release TEXT, step TEXT, asked BLOB, body BLOB, PRIMARY KEY (release, step))",
+    "CREATE TABLE IF NOT EXISTS published (seq INTEGER PRIMARY KEY, release TEXT UNIQUE, body TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB UNIQUE, kept INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS total (id INTEGER PRIMARY KEY CHECK (id = 0), words BLOB, submissions INTEGER)",
+)
+
+
+class Database:
+    """One SQLite file with the server's state; every commit reaches the disk before it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+        path.chmod(0o600)
+        for line in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=4000"):
+            self._db.execute(f"PRAGMA {line}")
+        for table in TABLES:
+            self._db.execute(table)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All of it is kept, or none."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+
+def to_bytes(arrays: Arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def from_bytes(body: bytes) -> Arrays:
+    with np.load(io.BytesIO(body), allow_pickle=False) as found:
+        return {name: found[name] for name in found.files}
+
+
+class Journal:
+    """The steps of one release. A step that was done is not done again: its result is read."""
+
+    def __init__(self, database: Database, release: str) -> None:
+        self._db, self._release = database, release
+
+    def once(self, step: str, make: Callable[[], Arrays]) -> Arrays:
+        """What this step made, now or before the server was last stopped."""
+        found = self._db.rows("SELECT body FROM steps WHERE release = ? AND step = ?", self._release, step)
+        if found:
+            return from_bytes(found[0][0])
+        made = make()
+        with self._db.writing() as db:
+            db.execute("INSERT INTO steps VALUES (?, ?, NULL, ?)", (self._release, step, to_bytes(made)))
+        return made
+
+    def read(self, step: str) -> Arrays:
+        """What an earlier step kept."""
+        found = self._db.rows("SELECT body FROM steps WHERE release = ? AND step = ?", self._release, step)
+        if not found:
+            raise DPError(f"release {self._release!r} is not that far, or is over")
+        return from_bytes(found[0][0])
+
+    def answer(self, step: str, asked: bytes, make: Callable[[], tuple[bytes, Arrays]]) -> bytes:
+        """The answer to a message: the same message gets the same answer, another one is refused.
+
+        Without this, who asks twice would get the same value under two draws of noise.
+        """
+        digest = hashlib.sha256(asked).digest()
+        query = "SELECT asked, body FROM steps WHERE release = ? AND step = ?"
+        found = self._db.rows(query, self._release, step)
+        if found:
+            if found[0][0] != digest:
+                raise DPError(f"step {step!r} of release {self._release!r} was asked before, with another message")
+            return bytes(found[0][1])
+        reply, kept = make()
+        with self._db.writing() as db:
+            db.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", (self._release, step, digest, reply))
+            db.execute(
+                "INSERT OR REPLACE INTO steps VALUES (?, ?, NULL, ?)", (self._release, f"after {step}", to_bytes(kept))
+            )
+        return reply
+
+    def forget(self) -> None:
+        """Delete the shares, masks and noise of a release that is over. Its answers stay."""
+        with self._db.writing() as db:
+            db.execute("DELETE FROM steps WHERE release = ? AND asked IS NULL", (self._release,))

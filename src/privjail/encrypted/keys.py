@@ -1,0 +1,91 @@
+"""Folders of the two servers. Each makes its own, on its own machine, and hands over only what is public.
+
+The decryption server makes the keys and an offer. The compute server takes the offer and makes the study file, which
+owners, analysts and the decryption server get.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from privjail.encrypted import seal
+from privjail.encrypted.study import Offer, Server, Study, Terms
+from privjail.errors import PlanError
+from privjail.jail.tls import make_certificates
+
+
+def _new(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        raise PlanError(f"{folder.name!r} exists and was left as it is", do="choose another folder") from None
+
+
+def _secret(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
+        f.write(content)
+
+
+def _server(folder: Path, address: str) -> Server:
+    host = address.rpartition(":")[0].strip("[]")
+    if not host or not address.rpartition(":")[2].isdigit():
+        raise PlanError(f"{address!r} is no address", do="write host:port")
+    make_certificates(folder, [host])
+    return Server(address, (folder / "jail.crt").read_text())
+
+
+def make_decrypt(folder: Path, terms: Terms, address: str) -> Offer:
+    """The decryption server's folder: secret keys, certificate, and the offer to hand over."""
+    _new(folder)
+    public = {}
+    for name, scheme in (("records", seal.records()), ("slots", seal.slots())):
+        public[name], secret = scheme.new_keys()
+        _secret(folder / f"{name}.key", secret)
+    offer = Offer(terms, public["records"], public["slots"], _server(folder, address))
+    offer.save(folder / "offer.json")
+    return offer
+
+
+def make_compute(folder: Path, offer: Offer, address: str) -> Study:
+    """The compute server's folder: certificate, the secret behind tickets, and the study file to hand out."""
+    _new(folder)
+    _secret(folder / "tickets.key", secrets.token_bytes(32))
+    offer.save(folder / "offer.json")
+    study = Study(offer.terms, offer.records_key, _server(folder, address))
+    study.save(folder / "study.json")
+    return study
+
+
+def pair(folder: Path) -> tuple[bytes, bytes]:
+    """A server's TLS key and certificate."""
+    try:
+        return (folder / "jail.key").read_bytes(), (folder / "jail.crt").read_bytes()
+    except OSError:
+        raise PlanError(f"{folder.name!r} is no server's folder", do="make one with: privjail encrypted keys") from None
+
+
+class Tickets:
+    """What owners show: an HMAC of their name, so that nobody can submit in another's name or twice."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._key = (folder / "tickets.key").read_bytes()
+        except OSError:
+            raise PlanError(f"{folder.name!r} is no compute server's folder") from None
+
+    def owner(self, name: str) -> bytes:
+        return hmac.digest(self._key, b"owner\0" + name.encode(), hashlib.sha256)
+
+    def operator(self) -> bytes:
+        """What the study's operator shows to publish."""
+        return hmac.digest(self._key, b"operator\0", hashlib.sha256)
+
+    def is_owner(self, name: str, ticket: bytes) -> bool:
+        return 0 < len(name) <= 200 and secrets.compare_digest(self.owner(name), ticket)
+
+    def is_operator(self, ticket: bytes) -> bool:
+        return secrets.compare_digest(self.operator(), ticket)

@@ -1,0 +1,131 @@
+"""The owners' side: encrypt on the owner's machine, submit in batches, go on where a stopped run ended."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.records import encrypt_record
+from privjail.encrypted.seal import Public, records
+from privjail.encrypted.study import Study
+from privjail.encrypted.wire import Caller
+from privjail.errors import PlanError
+
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class Record:
+    """Whose it is, what proves that, and the bin; None for an owner who takes no part."""
+
+    owner: str
+    ticket: bytes
+    bin: int | None
+
+
+@dataclass
+class Report:
+    """What became of the records."""
+
+    kept: int = 0
+    known: int = 0
+    refused: dict[str, str] = field(default_factory=dict)  # owner → why
+
+
+def read_csv(path: Path, tickets: Path | None = None) -> Iterator[Record]:
+    """Records from a file with the columns owner and bin, and ticket there or in a second file. No bin: absent."""
+    known = {row["owner"]: row["ticket"] for row in _rows(tickets, "owner", "ticket")} if tickets else None
+    for row in _rows(path, "owner", "bin", *(() if known is not None else ("ticket",))):
+        try:
+            ticket = bytes.fromhex(known[row["owner"]] if known is not None else row["ticket"])
+            yield Record(row["owner"], ticket, int(row["bin"]) if row["bin"].strip() else None)
+        except KeyError:
+            raise PlanError(f"there is no ticket for {row['owner']!r}") from None
+        except ValueError:
+            raise PlanError(f"the line of {row['owner']!r} cannot be read", do="bins are whole numbers") from None
+
+
+def _rows(path: Path, *needed: str) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as f:
+            reader = csv.DictReader(f)
+            lacking = [name for name in needed if name not in (reader.fieldnames or ())]
+            if lacking:
+                raise PlanError(f"{path.name!r} has no column {lacking[0]!r}", do=f"it needs: {', '.join(needed)}")
+            yield from reader
+    except OSError as e:
+        raise PlanError(f"{path.name!r} cannot be read: {e.strerror}") from None
+
+
+class Submitter:
+    """A connection to the compute server, and the public key."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._public = Public(records(), study.records_key)
+        self.caller = Caller("Compute", study.compute)
+
+    def __enter__(self) -> Submitter:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.caller.close()
+
+    def submit(
+        self, people: Iterable[Record], told: Callable[[int], None] = lambda n: None, batch: int = BATCH
+    ) -> Report:
+        """Submit all records that are not there yet. The next batch is encrypted while one is on its way."""
+        report, waiting = Report(), iter(people)
+        with ThreadPoolExecutor(1) as sender:
+            under_way: tuple[Future[Any], list[Record]] | None = None
+            while chunk := list(islice(waiting, batch)):
+                missing = self._missing(chunk)
+                report.known += len(chunk) - len(missing)
+                request = self._encrypted(missing)
+                if under_way is not None:
+                    self._take(under_way, report, told)
+                under_way = (sender.submit(self.caller.call, "Submit", request, pb.SubmitReply), missing)
+                told(len(chunk) - len(missing))
+            if under_way is not None:
+                self._take(under_way, report, told)
+        return report
+
+    def _missing(self, chunk: list[Record]) -> list[Record]:
+        owners = [pb.Owner(name=each.owner, ticket=each.ticket) for each in chunk]
+        asked = pb.MissingRequest(study=self._study.id, owners=owners)
+        reply = self.caller.call("Missing", asked, pb.MissingReply)
+        return [each for each, missing in zip(chunk, reply.missing, strict=True) if missing]
+
+    def _encrypted(self, people: list[Record]) -> Any:
+        bins = self._study.terms.bins
+        if self._study.terms.neighbours == "replace" and any(each.bin is None for each in people):
+            raise PlanError("this study does not hide who takes part", do="leave out people who take no part")
+        return pb.SubmitRequest(
+            study=self._study.id,
+            key=self._study.key,
+            submissions=[
+                pb.Submission(
+                    owner=pb.Owner(name=each.owner, ticket=each.ticket),
+                    record=encrypt_record(self._public, bins, each.bin),
+                )
+                for each in people
+            ],
+        )
+
+    @staticmethod
+    def _take(under_way: tuple[Future[Any], list[Record]], report: Report, told: Callable[[int], None]) -> None:
+        future, people = under_way
+        for each, result in zip(people, future.result().results, strict=True):
+            if result.status == "kept":
+                report.kept += 1
+            elif result.status == "known":
+                report.known += 1
+            else:
+                report.refused[each.owner] = result.why
+        told(len(people))

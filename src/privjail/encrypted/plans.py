@@ -1,0 +1,69 @@
+"""What a release costs and which noise each server adds: derived by both servers, from public facts only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privjail.budget.amounts import amount, float_up
+from privjail.encrypted.numbers import LARGEST_SCALE, Whole
+from privjail.encrypted.study import Terms
+from privjail.errors import PlanError
+from privjail.histograms import ours, partition
+
+METHODS = ("ours", "partition")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One release. Each server adds noise of these scales, enough alone."""
+
+    method: str
+    epsilon: Fraction
+    bins: int
+    first: float  # ours: of the bins; partition: of the differences
+    second: float  # ours: of the block sums; partition: of the bucket sums
+    epsilons: dict[str, Fraction]
+    threshold: int = 0  # partition: neighbours are merged if |difference| + noise is below
+
+    def check(self) -> None:
+        if max(self.first, self.second) > LARGEST_SCALE:
+            raise PlanError("ε is too small: the noise would not fit", do="use a larger epsilon")
+
+
+def spelled_amount(epsilon: Any) -> Fraction:
+    """An amount as a number or as text: 0.5, 1/2."""
+    if isinstance(epsilon, str):
+        try:
+            epsilon = Fraction(epsilon) if len(epsilon) <= 100 else None
+        except (ValueError, ZeroDivisionError):
+            raise PlanError(f"{epsilon!r} is no amount", do="write 0.5 or 1/2") from None
+    return amount(epsilon)
+
+
+def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
+    """The plan of a release, or an error that says why not."""
+    eps = spelled_amount(epsilon)
+    if method == "ours":
+        split = ours.split(eps, terms.neighbours)
+        made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)
+    elif method == "partition":
+        cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)
+        # One record more or less moves one count by 1, and so two differences by 1 each.
+        scales = float_up(2 * terms.distance / cut), float_up(terms.distance / rest)
+        # A whole number is below t iff it is below the next whole number.
+        threshold = math.ceil(terms.distance / rest)
+        made = Plan(method, eps, terms.bins, *scales, {"cuts": cut, "sums": rest}, threshold)
+    else:
+        raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use {' or '.join(METHODS)}")
+    made.check()
+    return made
+
+
+def bucket_starts(merges: Whole) -> Whole:
+    """Where buckets begin: at 0, and wherever bin i + 1 was not merged with bin i."""
+    return np.concatenate([[0], 1 + np.flatnonzero(np.asarray(merges) == 0)]).astype(np.int64)

@@ -1,0 +1,131 @@
+"""One release, as the compute server makes it: each step is kept before the next one depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from privjail.encrypted import compare, publication, shares
+from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.journal import Arrays, Database, Journal
+from privjail.encrypted.numbers import P, Whole, centred
+from privjail.encrypted.plans import Plan, bucket_starts
+from privjail.encrypted.records import Sum
+from privjail.encrypted.seal import Public
+from privjail.encrypted.study import Terms
+from privjail.encrypted.wire import Caller
+from privjail.errors import DPError
+from privjail.histograms.laws import Draw
+from privjail.histograms.postprocess import block_sums
+
+
+class Release:
+    """Asks the decryption server, removes the masks, adds its own noise, publishes."""
+
+    def __init__(
+        self, name: str, plan: Plan, terms: Terms, database: Database, peer: Caller, public: Public, draw: Draw
+    ) -> None:
+        self.name, self.plan, self.terms = name, plan, terms
+        self._db, self._peer, self._public, self._draw = database, peer, public, draw
+        self._journal = Journal(database, name)
+        self.steps = 2 if plan.method == "ours" else 4
+        self._noisy: tuple[Whole, Whole] | None = None
+
+    def run(self, total: Sum) -> Iterator[str]:
+        """Do it, step by step; each step's name is told before it begins."""
+        yield "masking the encrypted histogram"
+        kept = self._journal.once("masked", lambda: self._masked(total))
+        self._submissions = int(kept["submissions"][0])
+        yield "waiting for the decryption server"
+        reply = self._journal.once("shared", lambda: self._shared(kept["message"]))
+        if self.plan.method == "ours":
+            self._noisy = self._ours(kept["masks"], reply)
+            return
+        yield "comparing neighbouring bins on ciphertexts"
+        blind = self._journal.once("blinded", lambda: self._blinded(kept, reply))
+        pair = self._journal.once("compared", lambda: self._compared(blind))
+        yield "opening which bins are merged"
+        both = self._journal.once("both", lambda: self._both(kept, blind, pair))
+        opened = self._journal.once("opened", lambda: self._opened(both["message"]))
+        self._noisy = self._sums(kept["masks"], opened)
+
+    def publish(self) -> str:
+        """Keep the histogram, and forget all that led to it."""
+        if self._noisy is None:
+            raise DPError("this release is not finished")
+        text = publication.histogram(self.plan, self.terms, self._submissions, *self._noisy).to_json()
+        with self._db.writing() as db:
+            db.execute("INSERT INTO published (release, body) VALUES (?, ?)", (self.name, text))
+        self._journal.forget()
+        return text
+
+    def _noise(self, step: str, scale: float, n: int) -> Whole:
+        return self._journal.once(step, lambda: {"noise": np.array(self._draw(scale, n), dtype=np.int64)})["noise"]
+
+    def _masked(self, total: Sum) -> Arrays:
+        masks = shares.new_masks(self.plan.bins)
+        return {"masks": masks, "message": shares.masked(total, masks), "submissions": np.array([total.submissions])}
+
+    def _shared(self, message: Whole) -> Arrays:
+        request = pb.ShareRequest(
+            release=self.name, method=self.plan.method, epsilon=str(self.plan.epsilon),
+            masked=message.astype("<u8").tobytes(),
+        )  # fmt: skip
+        reply = self._peer.call("Share", request, pb.ShareReply)
+        if self.plan.method == "partition":
+            return {f"bits{i:02}": _bytes(each) for i, each in enumerate(reply.bits)}
+        return {"leaves": np.array(reply.leaves, dtype=np.int64), "blocks": np.array(reply.blocks, dtype=np.int64)}
+
+    # -- ours
+
+    def _ours(self, masks: Whole, reply: Arrays) -> tuple[Whole, Whole]:
+        """What the decryption server answered, without the masks and with this server's noise."""
+        sums = block_sums(masks)
+        if reply["leaves"].shape != masks.shape or reply["blocks"].shape != sums.shape:
+            raise DPError("the decryption server answered for another histogram")
+        leaves = centred(reply["leaves"] - masks) + self._noise("first", self.plan.first, len(masks))
+        blocks = centred(reply["blocks"] - sums) + self._noise("second", self.plan.second, len(sums))
+        return leaves, blocks
+
+    # -- partition
+
+    def _share(self, masks: Whole) -> Whole:
+        """This server's share of both tests: v = Y - share for v = ±d + noise - threshold."""
+        d, noise = np.diff(masks), self._noise("first", self.plan.first, len(masks) - 1)
+        return np.concatenate([d - noise, -d - noise]) + self.plan.threshold
+
+    def _blinded(self, kept: Arrays, reply: Arrays) -> Arrays:
+        blinding = compare.Blinding()
+        received = [reply[name].tobytes() for name in sorted(reply)]
+        rows = compare.blinded(self._public, received, self._share(kept["masks"]) % P, blinding)
+        return {"coins": blinding.coins, "rows": np.array([_bytes(row) for row in rows])}
+
+    def _compared(self, blind: Arrays) -> Arrays:
+        request = pb.CompareRequest(release=self.name, rows=[row.tobytes() for row in blind["rows"]])
+        reply = self._peer.call("Compare", request, pb.CompareReply)
+        return {f"pair{i}": _bytes(each) for i, each in enumerate(reply.shares)}
+
+    def _both(self, kept: Arrays, blind: Arrays, pair: Arrays) -> Arrays:
+        share = self._share(kept["masks"]) % P
+        signs = compare.sign_share(blind["coins"], share)
+        half = len(share) // 2
+        received = [pair[name].tobytes() for name in sorted(pair)]
+        return {"message": _bytes(compare.both(self._public, received, signs[:half], signs[half:]))}
+
+    def _opened(self, message: Whole) -> Arrays:
+        reply = self._peer.call("Open", pb.OpenRequest(release=self.name, both=message.tobytes()), pb.OpenReply)
+        return {"merges": _bytes(reply.merges), "sums": np.array(reply.sums, dtype=np.int64)}
+
+    def _sums(self, masks: Whole, opened: Arrays) -> tuple[Whole, Whole]:
+        merges = opened["merges"].astype(np.int64)
+        if len(merges) != len(masks) - 1:
+            raise DPError("the decryption server answered for another histogram")
+        hidden = np.add.reduceat(masks, bucket_starts(merges))
+        if opened["sums"].shape != hidden.shape:
+            raise DPError("the decryption server answered for other buckets")
+        return merges, centred(opened["sums"] - hidden) + self._noise("second", self.plan.second, len(hidden))
+
+
+def _bytes(raw: bytes) -> Whole:
+    return np.frombuffer(raw, dtype=np.uint8)

@@ -1,0 +1,198 @@
+"""SEAL through TenSEAL: contexts, keys, and ciphertexts as plain arrays of numbers.
+
+The binding reads and writes files only, so bytes go through anonymous files in memory. A ciphertext as SEAL stores
+it is a head of 97 bytes and then, for c0 and c1 and each prime, the coefficients as 64-bit words.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from privjail.encrypted.numbers import DEGREE, KEY_PRIME, PRIMES, SLOTS, P, Q, Words
+from privjail.errors import DPError
+
+HEAD = struct.Struct("<HBBBBHQ")  # SEAL's header: magic, its own size, version, compression, reserved, total size
+MAGIC, HEAD_SIZE, VERSION, PLAIN = 0xA15E, 16, (4, 3), 0
+INSIDE = 97  # parms_id, form, sizes, scale, correction factor, and the header of the words
+
+
+def api() -> Any:
+    try:
+        import tenseal.sealapi as found
+    except ImportError:
+        raise DPError("encryption needs another package", do="pip install 'privjail[encrypted]'") from None
+    return found
+
+
+@contextmanager
+def _file(content: bytes = b"") -> Iterator[tuple[int, str]]:
+    fd = os.memfd_create("privjail")
+    try:
+        if content:
+            with os.fdopen(os.dup(fd), "wb") as f:
+                f.write(content)
+        yield fd, f"/proc/self/fd/{fd}"
+    finally:
+        os.close(fd)
+
+
+def saved(thing: Any) -> bytes:
+    """What SEAL writes for a key or a ciphertext."""
+    with _file() as (fd, path):
+        thing.save(path)
+        return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+class Scheme:
+    """One BFV parameter set, refused by SEAL itself if it were weaker than 128 bits."""
+
+    def __init__(self, degree: int, primes: Sequence[int]) -> None:
+        s = self.seal = api()
+        parameters = s.EncryptionParameters(s.SCHEME_TYPE.BFV)
+        parameters.set_poly_modulus_degree(degree)
+        parameters.set_coeff_modulus([s.Modulus(prime) for prime in primes])
+        parameters.set_plain_modulus(s.Modulus(P))
+        self.context = s.SEALContext(parameters, True, s.SEC_LEVEL_TYPE.TC128)
+        level = self.context.key_context_data().qualifiers().sec_level
+        if not self.context.parameters_set() or level != s.SEC_LEVEL_TYPE.TC128:
+            raise DPError(f"these parameters are not safe: {self.context.parameters_error_message()}")
+        self.degree, self.primes = degree, tuple(primes[:-1] or primes)  # with several, the last is for keys only
+        self.lock = threading.Lock()
+
+    @cached_property
+    def evaluator(self) -> Any:
+        return self.seal.Evaluator(self.context)
+
+    @cached_property
+    def encoder(self) -> Any:
+        return self.seal.BatchEncoder(self.context)
+
+    @cached_property
+    def _heads(self) -> dict[int, bytes]:
+        """How a ciphertext over so many primes begins."""
+        generator = self.seal.KeyGenerator(self.context)
+        some, public = self.seal.Ciphertext(), self.seal.PublicKey()
+        generator.create_public_key(public)
+        self.seal.Encryptor(self.context, public).encrypt_zero(some)
+        heads = {}
+        for left in range(len(self.primes), 0, -1):
+            heads[left] = self._body(some)[:INSIDE]
+            if left > 1:
+                self.evaluator.mod_switch_to_next_inplace(some)
+        return heads
+
+    def _body(self, ciphertext: Any) -> bytes:
+        import pyarrow as pa
+
+        raw = saved(ciphertext)
+        size = INSIDE + 16 * self.degree * ciphertext.coeff_modulus_size()
+        if HEAD.unpack(raw[:HEAD_SIZE])[4] == PLAIN:
+            return raw[HEAD_SIZE:]
+        body: bytes = pa.Codec("zstd").decompress(raw[HEAD_SIZE:], size).to_pybytes()
+        return body
+
+    def words(self, ciphertext: Any) -> Words:
+        """The coefficients: [c0 or c1, prime, coefficient]."""
+        words = np.frombuffer(self._body(ciphertext), dtype="<u8", offset=INSIDE)
+        return words.reshape(2, -1, self.degree)
+
+    def ciphertext(self, words: Words) -> Any:
+        """The ciphertext with these coefficients. SEAL checks that they are in range."""
+        body = self._heads[words.shape[1]] + np.ascontiguousarray(words, dtype="<u8").tobytes()
+        raw = HEAD.pack(MAGIC, HEAD_SIZE, *VERSION, PLAIN, 0, HEAD_SIZE + len(body)) + body
+        return self.loaded(self.seal.Ciphertext(), raw)
+
+    def loaded(self, thing: Any, raw: bytes) -> Any:
+        """A key or ciphertext read from bytes that somebody else sent."""
+        with _file(raw) as (_, path):
+            try:
+                thing.load(self.context, path)
+            except (RuntimeError, ValueError):
+                raise DPError("these bytes are no key or ciphertext of this study") from None
+        return thing
+
+    def new_keys(self) -> tuple[bytes, bytes]:
+        """A public key and its secret key."""
+        generator = self.seal.KeyGenerator(self.context)
+        public = self.seal.PublicKey()
+        generator.create_public_key(public)
+        return saved(public), saved(generator.secret_key())
+
+
+@lru_cache(maxsize=1)
+def records() -> Scheme:
+    """What owners encrypt with: one coefficient for each bin, additions only."""
+    return Scheme(DEGREE, (Q,))
+
+
+@lru_cache(maxsize=1)
+def slots() -> Scheme:
+    """What the servers compare with: 8192 numbers side by side."""
+    return Scheme(SLOTS, (*PRIMES, KEY_PRIME))
+
+
+class Public:
+    """What a public key can do."""
+
+    def __init__(self, scheme: Scheme, public: bytes) -> None:
+        self.scheme = scheme
+        key = scheme.loaded(scheme.seal.PublicKey(), public)
+        self._encryptor = scheme.seal.Encryptor(scheme.context, key)
+
+    def monomial(self, power: int | None) -> Words:
+        """An encryption of x**power, or of 0."""
+        ciphertext = self.scheme.seal.Ciphertext()
+        if power is None:
+            self._encryptor.encrypt_zero(ciphertext)
+        else:
+            self._encryptor.encrypt(self.scheme.seal.Plaintext(f"1x^{power}"), ciphertext)
+        return self.scheme.words(ciphertext)
+
+    def zero(self) -> Any:
+        """A fresh encryption of 0."""
+        ciphertext = self.scheme.seal.Ciphertext()
+        self._encryptor.encrypt_zero(ciphertext)
+        return ciphertext
+
+
+class Secret:
+    """What a secret key can do."""
+
+    def __init__(self, scheme: Scheme, secret: bytes) -> None:
+        self.scheme = scheme
+        self.key = scheme.loaded(scheme.seal.SecretKey(), secret)
+        self._decryptor = scheme.seal.Decryptor(scheme.context, self.key)
+        self._encryptor = scheme.seal.Encryptor(scheme.context, self.key)
+
+    def coefficients(self, ciphertext: Any) -> Words:
+        """The decrypted polynomial, coefficient by coefficient."""
+        plain = self.scheme.seal.Plaintext()
+        self._decryptor.decrypt(ciphertext, plain)
+        array, n = plain.dyn_array(), plain.coeff_count()
+        found = np.zeros(self.scheme.degree, dtype=np.uint64)
+        found[:n] = [array.at(i) for i in range(n)]
+        return found
+
+    def slots(self, ciphertext: Any) -> Words:
+        """The decrypted numbers, slot by slot."""
+        plain = self.scheme.seal.Plaintext()
+        self._decryptor.decrypt(ciphertext, plain)
+        return np.array(self.scheme.encoder.decode_uint64(plain), dtype=np.uint64)
+
+    def encrypted(self, numbers: Any) -> bytes:
+        """Numbers in slots, encrypted. Half of the ciphertext is a seed, so it is half as long."""
+        plain = self.scheme.seal.Plaintext()
+        self.scheme.encoder.encode(np.asarray(numbers).tolist(), plain)
+        return saved(self._encryptor.encrypt_symmetric(plain))
+
+    def noise_bits(self, ciphertext: Any) -> int:
+        """How many bits of noise are left before decryption fails."""
+        return int(self._decryptor.invariant_noise_budget(ciphertext))

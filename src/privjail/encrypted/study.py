@@ -1,0 +1,139 @@
+"""What all parties agree on: bins, promise, budget, keys and where the servers are. All of it is public."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privjail.budget.amounts import amount
+from privjail.encrypted.numbers import DEGREE
+from privjail.errors import PlanError
+from privjail.histograms.relation import RELATIONS
+
+FORMAT = "privjail encrypted study 1"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The promise. Both servers hold to it, each by its own ledger."""
+
+    bins: int
+    neighbours: str
+    budget: Fraction
+    check: bool = True  # that each record is one unit or nothing
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.bins <= DEGREE:
+            raise PlanError(f"a study has 2 … {DEGREE} bins, not {self.bins}")
+        if self.neighbours not in RELATIONS:
+            raise PlanError(f"neighbours are {' or '.join(RELATIONS)}, not {self.neighbours!r}")
+        object.__setattr__(self, "budget", amount(self.budget, "the budget"))
+
+    @property
+    def distance(self) -> int:
+        """How far one person moves the counts, in all."""
+        return 1 if self.neighbours == "add-remove" else 2
+
+    @property
+    def promise(self) -> str:
+        if self.neighbours == "add-remove":
+            return (
+                "Nobody learns whether you took part, as long as people who do not take part send an encryption of "
+                "nothing: the compute server sees who sends."
+            )
+        return "Nobody learns your value. That you took part is not hidden."
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a server is, and the certificate that it must show."""
+
+    address: str
+    certificate: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the decryption server publishes: terms, public keys, address."""
+
+    terms: Terms
+    records_key: bytes
+    slots_key: bytes
+    decrypt: Server
+
+    def save(self, path: Path) -> None:
+        terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
+        keys = {"records_key": _text(self.records_key), "slots_key": _text(self.slots_key)}
+        _write(path, {"terms": terms, **keys, "decrypt": asdict(self.decrypt)})
+
+    @classmethod
+    def load(cls, path: Path) -> Offer:
+        found = _read(path)
+        try:
+            terms = Terms(**found["terms"] | {"budget": Fraction(found["terms"]["budget"])})
+            keys = _bytes(found["records_key"]), _bytes(found["slots_key"])
+            return cls(terms, *keys, Server(**found["decrypt"]))
+        except (KeyError, TypeError, ValueError):
+            raise PlanError(f"{path.name!r} is no offer of a decryption server") from None
+
+
+@dataclass(frozen=True)
+class Study:
+    """What owners and analysts need: terms, the key to encrypt with, the compute server."""
+
+    terms: Terms
+    records_key: bytes
+    compute: Server
+
+    @property
+    def key(self) -> bytes:
+        """The name of the key that records are encrypted with."""
+        return hashlib.sha256(self.records_key).digest()
+
+    @property
+    def id(self) -> bytes:
+        """The name of the study: another promise is another study."""
+        terms = json.dumps(asdict(self.terms), sort_keys=True, default=str)
+        return hashlib.sha256(terms.encode() + self.key).digest()
+
+    def save(self, path: Path) -> None:
+        terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
+        _write(path, {"terms": terms, "records_key": _text(self.records_key), "compute": asdict(self.compute)})
+
+    @classmethod
+    def load(cls, path: Path) -> Study:
+        found = _read(path)
+        try:
+            terms = Terms(**found["terms"] | {"budget": Fraction(found["terms"]["budget"])})
+            return cls(terms, _bytes(found["records_key"]), Server(**found["compute"]))
+        except (KeyError, TypeError, ValueError):
+            raise PlanError(f"{path.name!r} is no study") from None
+
+
+def _text(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps({"format": FORMAT, **content}, indent=1) + "\n", encoding="utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise PlanError(f"{path.name!r} cannot be read: {e.strerror}") from None
+    except ValueError:
+        raise PlanError(f"{path.name!r} is no JSON file") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise PlanError(f"{path.name!r} is not of the format {FORMAT!r}")
+    return found

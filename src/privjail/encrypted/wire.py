@@ -1,0 +1,176 @@
+"""Calls between the parties: gRPC with TLS, certificates pinned by the study file."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from privjail.client import _error, _stranger
+from privjail.encrypted.study import Server
+from privjail.errors import DPError, InternalError
+
+log = logging.getLogger("privjail.encrypted")
+LARGEST = 64 * 2**20  # bytes of one message
+PACKAGE = "privjail.encrypted.v1"
+PATIENCE = 20.0  # seconds to keep trying while a server restarts
+OPTIONS = [
+    ("grpc.max_receive_message_length", LARGEST),
+    ("grpc.max_send_message_length", LARGEST),
+    ("grpc.so_reuseport", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+]
+
+
+class CheckLost(DPError):
+    """A check was interrupted by a restart, and must begin again."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One method of a service: what it takes, what it does, and whether it answers in parts."""
+
+    request: Any
+    answer: Callable[[Any], Any]
+    parts: bool = False
+
+
+class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Errors that speak to the caller go out; whatever else went wrong stays inside."""
+
+    def __init__(self, service: str, calls: dict[str, Call]) -> None:
+        self._calls = {f"/{PACKAGE}.{service}/{name}": call for name, call in calls.items()}
+
+    def service(self, details: Any) -> Any:
+        call = self._calls.get(details.method)
+        if call is None:
+            return None
+        make = grpc.unary_stream_rpc_method_handler if call.parts else grpc.unary_unary_rpc_method_handler
+        run = self._parts(call) if call.parts else self._whole(call)
+        return make(run, response_serializer=lambda m: m.SerializeToString())
+
+    def _whole(self, call: Call) -> Callable[[bytes, Any], Any]:
+        from privjail.jail.decode import parse
+
+        def run(body: bytes, context: Any) -> Any:
+            try:
+                return call.answer(parse(call.request, body))
+            except BaseException as e:
+                return _refuse(context, e)
+
+        return run
+
+    def _parts(self, call: Call) -> Callable[[bytes, Any], Iterator[Any]]:
+        from privjail.jail.decode import parse
+
+        def run(body: bytes, context: Any) -> Iterator[Any]:
+            try:
+                yield from call.answer(parse(call.request, body))
+            except GeneratorExit:
+                raise
+            except BaseException as e:
+                _refuse(context, e)
+
+        return run
+
+
+def _refuse(context: Any, e: BaseException) -> Any:
+    from privjail.jail.server import spelled
+
+    if isinstance(e, DPError):
+        return context.abort(grpc.StatusCode.FAILED_PRECONDITION, spelled(e))
+    log.error("internal error: %s", type(e).__name__, exc_info=e if log.isEnabledFor(logging.DEBUG) else None)
+    return context.abort(grpc.StatusCode.INTERNAL, spelled(InternalError("the server failed on this request")))
+
+
+@dataclass
+class Running:
+    """A served service."""
+
+    server: Any
+    port: int
+    close: Callable[[], None]
+
+    def stop(self) -> None:
+        self.server.stop(grace=2).wait()
+        self.close()
+
+
+def serve(
+    name: str, calls: dict[str, Call], address: str, pair: tuple[bytes, bytes], peer: bytes | None,
+    close: Callable[[], None], workers: int = 4,
+) -> Running:  # fmt: skip
+    """Serve a service. With `peer`, only the holder of that certificate may call."""
+    server = grpc.server(futures.ThreadPoolExecutor(workers), options=OPTIONS, maximum_concurrent_rpcs=64)
+    server.add_generic_rpc_handlers((Handler(name, calls),))
+    credentials = grpc.ssl_server_credentials([pair], peer, peer is not None)
+    try:
+        port = server.add_secure_port(address, credentials)
+    except RuntimeError:
+        raise DPError(f"{address} cannot be served: another program uses it, or it is not this machine's") from None
+    server.start()
+    return Running(server, port, close)
+
+
+class Caller:
+    """The other side: calls a server whose certificate is known, and waits for one that restarts."""
+
+    def __init__(
+        self, service: str, where: Server, pair: tuple[bytes, bytes] | None = None, patience: float = PATIENCE
+    ) -> None:
+        key, certificate = pair or (None, None)
+        credentials = grpc.ssl_channel_credentials(where.certificate.encode(), key, certificate)
+        self._channel = grpc.secure_channel(where.address, credentials, OPTIONS)
+        self._service, self._where = service, where
+        self._patience = patience
+        self.sent = self.received = 0
+
+    def call(self, method: str, request: Any, reply: Any, patience: float | None = None) -> Any:
+        """One call. Every request may be sent twice: servers answer a repeated one as they did before."""
+        call = self._channel.unary_unary(f"/{PACKAGE}.{self._service}/{method}")
+        body = request.SerializeToString()
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
+        while True:
+            try:
+                answer = call(body, timeout=600)
+                self.sent, self.received = self.sent + len(body), self.received + len(answer)
+                return reply.FromString(answer)
+            except grpc.RpcError as e:
+                error = self._final(e, deadline)
+            if error is not None:
+                raise error
+            time.sleep(0.1)
+
+    def parts(self, method: str, request: Any, reply: Any) -> Iterator[Any]:
+        """A call that is answered in parts."""
+        call = self._channel.unary_stream(f"/{PACKAGE}.{self._service}/{method}")
+        error = None
+        try:
+            for body in call(request.SerializeToString(), timeout=3600, wait_for_ready=True):
+                yield reply.FromString(body)
+        except grpc.RpcError as e:
+            error = self._final(e, 0.0)
+        if error is not None:
+            raise error
+
+    def _final(self, e: Any, deadline: float) -> DPError | None:
+        """The error to raise, or None to try again."""
+        if e.code() is grpc.StatusCode.UNAVAILABLE:
+            if _stranger(e):
+                return DPError(
+                    f"{self._where.address} does not show the study's certificate, or does not accept ours",
+                    do="ask the study's operators for the newest study file",
+                )
+            if time.monotonic() < deadline:
+                return None
+            return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
+        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else _error(e)
+
+    def close(self) -> None:
+        self._channel.close()

@@ -1,0 +1,160 @@
+"""What comes out of ciphertexts and two servers equals the plain algorithm, bit for bit, under the same noise."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privjail.encrypted import analyst
+from privjail.encrypted.numbers import DEGREE
+from privjail.encrypted.owner import Submitter
+from privjail.encrypted.records import Sum
+from privjail.encrypted.seal import Public, records
+from privjail.histograms import Law, PrivateHistogram, ours, partition
+
+from .parties import Parties
+
+
+class Given:
+    """Noise of known values, drawn like discrete Laplace noise, kept for the plain algorithm."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self.drawn: dict[float, list[int]] = defaultdict(list)
+
+    def __call__(self, scale: float, n: int) -> list[int]:
+        p = 1 - math.exp(-1 / scale)
+        values = (self._rng.geometric(p, n) - self._rng.geometric(p, n)).tolist()
+        self.drawn[scale] += values
+        return values
+
+
+class Together:
+    """Both servers' noise, as one source."""
+
+    def __init__(self, *servers: Given) -> None:
+        self._servers = servers
+
+    def __call__(self, scale: float, n: int) -> list[int]:
+        drawn = [server.drawn[scale] for server in self._servers]
+        assert all(len(each) == n for each in drawn)
+        return [sum(values) for values in zip(*drawn, strict=True)]
+
+
+def encrypted_sum(parties: Parties, counts: Any) -> Sum:
+    """An encrypted histogram of any counts, as so many owners would have left it."""
+    public = Public(records(), parties.study.records_key)
+    ciphertext = public.scheme.seal.Ciphertext()
+    text = " + ".join(f"{int(c):X}x^{i}" for i, c in reversed(list(enumerate(counts))) if c)
+    public._encryptor.encrypt(public.scheme.seal.Plaintext(text or "0"), ciphertext)
+    c0, c1 = public.scheme.words(ciphertext)[:, 0]
+    return Sum(len(counts), np.concatenate([c1, c0[: len(counts)]]), int(np.sum(counts)))
+
+
+def put(parties: Parties, total: Sum) -> None:
+    from privjail.encrypted.journal import Database
+
+    database = Database(parties.where / "cs" / "state.sqlite")
+    with database.writing() as db:
+        db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", (total.words.tobytes(), total.submissions))
+    database.close()
+
+
+def plain_ours(counts: Any, eps: Fraction, neighbours: str, *noise: Given) -> PrivateHistogram:
+    split = ours.split(eps, neighbours)
+    leaves = counts + sum(np.array(n.drawn[split.leaf_scale]) for n in noise)
+    blocks = ours.block_sums(counts) + sum(np.array(n.drawn[split.block_scale]) for n in noise)
+    laws = Law.of(split.leaf_scale, 2), Law.of(split.block_scale, 2)
+    total = int(counts.sum()) if neighbours == "replace" else None
+    return ours.estimate(leaves, blocks, 128, *laws, neighbours=neighbours, epsilons=split.epsilons, total=total)
+
+
+def plain_partition(counts: Any, eps: Fraction, distance: int, *noise: Given) -> tuple[Any, Any, Any]:
+    """Merges, bucket sums and counts as the thesis computes them (algorithm 1, section 4.3), in whole numbers."""
+    one, two = eps / 4, eps * 3 / 4
+    first, second = [max(scales) for scales in zip(*(sorted(n.drawn) for n in noise), strict=True)][::-1]
+    assert Fraction(first) >= 2 * distance / one and Fraction(second) >= distance / two
+    z = sum(np.array(n.drawn[first]) for n in noise)
+    merges = [abs(int(b) - int(a)) + int(e) < distance / two for a, b, e in zip(counts[:-1], counts[1:], z, strict=True)]
+    buckets = [[0]]
+    for i, merged in enumerate(merges):
+        buckets[-1].append(i + 1) if merged else buckets.append([i + 1])
+    z2 = sum(np.array(n.drawn[second]) for n in noise)
+    sums = [int(counts[bucket].sum() + e) for bucket, e in zip(buckets, z2, strict=True)]
+    means = [s / len(bucket) for s, bucket in zip(sums, buckets, strict=True) for _ in bucket]
+    return [int(m) for m in merges], sums, means
+
+
+def random_counts(rng: Any, bins: int) -> Any:
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.integers(0, 2**20 + 1, bins) % (2**22 // bins + 1)
+    if kind == 1:  # extreme: a few bins at 2**20, the rest empty
+        counts = np.zeros(bins, dtype=np.int64)
+        counts[rng.choice(bins, 3, replace=False)] = 2**20
+        return counts
+    if kind == 2:
+        return np.repeat(rng.poisson(30, -(-bins // 8)), 8)[:bins]
+    return rng.poisson(0.2, bins)
+
+
+def compare_both(where: Path, bins: int, neighbours: str, counts: Any, eps: Any, seed: int, methods: Any = ("ours", "partition")) -> None:
+    parties = Parties(where, bins=bins, neighbours=neighbours, budget=100)
+    put(parties, encrypted_sum(parties, counts))
+    for i, method in enumerate(methods):
+        d, c = Given(2 * seed + i), Given(2 * seed + i + 10**6)
+        with parties.in_threads(d, c):
+            found = analyst.publish(parties.study, parties.tickets.operator(), method, method, eps)
+        if method == "ours":
+            assert json.loads(found.to_json()) == json.loads(plain_ours(counts, Fraction(eps), neighbours, d, c).to_json())
+        else:
+            distance = 1 if neighbours == "add-remove" else 2
+            merges, sums, means = plain_partition(counts, Fraction(eps), distance, d, c)
+            assert found.released["buckets"].tolist() == np.cumsum([0, *(1 - np.array(merges))]).tolist()
+            assert found.released["sums"].tolist() == sums
+            assert found.counts.tolist() == means
+            # and the library's own algorithm for histograms in the clear
+            plain = partition.release(counts, Fraction(eps), neighbours=neighbours, draw=Together(d, c))
+            assert all((plain.released[name] == found.released[name]).all() for name in ("buckets", "sums"))
+            assert (plain.counts == found.counts).all()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_equal_to_the_plain_algorithms(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    bins = int(rng.integers(2, 300))
+    counts = random_counts(rng, bins) if seed else np.where(np.arange(bins) == 1, 2**20, 0)
+    compare_both(tmp_path, bins, "add-remove" if seed % 2 else "replace", counts, "1/2", seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 124))
+def test_equal_to_the_plain_algorithms_on_many_histograms(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    bins = DEGREE if seed < 106 else int(rng.integers(2, DEGREE))
+    counts = random_counts(rng, bins)
+    compare_both(tmp_path, bins, ("add-remove", "replace")[seed % 2], counts, ("1/10", "1", "2")[seed % 3], seed)
+
+
+def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
+    parties = Parties(tmp_path, bins=9, budget=100)
+    values = [0, 8, 8, None, 3, 3, 3, None, 1]
+    with parties.in_threads(Given(1), Given(2)), Submitter(parties.study) as submitter:
+        report = submitter.submit(parties.records(values), batch=4)
+        found = analyst.publish(parties.study, parties.tickets.operator(), "a", "ours", 2)
+    d, c = Given(1), Given(2)
+    split = ours.split(2)
+    for given in (d, c):
+        given(split.leaf_scale, 9)
+        given(split.block_scale, 1)
+    counts = np.bincount([v for v in values if v is not None], minlength=9)
+
+    assert report.kept == 9
+    assert found.released["leaves"].tolist() == plain_ours(counts, Fraction(2), "add-remove", d, c).released["leaves"].tolist()

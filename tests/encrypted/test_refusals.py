@@ -1,0 +1,190 @@
+"""What owners may not do: each wrong record is refused with a reason, and the rest of its batch is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privjail.encrypted import analyst
+from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.numbers import P, Q
+from privjail.encrypted.owner import Submitter, read_csv
+from privjail.encrypted.records import encrypt_record, pack, size_of
+from privjail.encrypted.seal import Public, records
+from privjail.encrypted.study import Offer, Study, Terms
+from privjail.errors import DPError, PlanError
+
+from .parties import Parties
+
+BINS = 16
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory):
+    made = Parties(tmp_path_factory.mktemp("study"), bins=BINS, budget=100)
+    with made.in_threads():
+        yield made
+
+
+def sent(parties: Parties, *submissions: tuple[str, bytes], study: Study | None = None, ticket: bytes | None = None) -> Any:
+    study = study or parties.study
+    request = pb.SubmitRequest(study=study.id, key=study.key, submissions=[
+        pb.Submission(owner=pb.Owner(name=name, ticket=ticket or parties.tickets.owner(name)), record=record)
+        for name, record in submissions
+    ])  # fmt: skip
+    with Submitter(parties.study) as submitter:
+        return [(r.status, r.why) for r in submitter.caller.call("Submit", request, pb.SubmitReply).results]
+
+
+def good(parties: Parties, bin: int | None = 3) -> bytes:
+    return encrypt_record(Public(records(), parties.study.records_key), BINS, bin)
+
+
+def poly(parties: Parties, text: str) -> bytes:
+    """A record of any polynomial, as a malicious owner may encrypt it."""
+    public = Public(records(), parties.study.records_key)
+    ciphertext = public.scheme.seal.Ciphertext()
+    public._encryptor.encrypt(public.scheme.seal.Plaintext(text), ciphertext)
+    c0, c1 = public.scheme.words(ciphertext)[:, 0]
+    return pack(c1) + pack(c0[:BINS])
+
+
+def test_malformed_records_are_refused_and_the_rest_is_kept(parties):
+    whole = good(parties)
+    high = bytearray(good(parties))
+    high[: 7 * 4096] = b"\xff" * (7 * 4096)
+    results = sent(parties, ("m1", whole), ("m2", good(parties)[:-1]), ("m3", b""), ("m4", bytes(high)),
+                   ("m5", whole), ("m1", good(parties)), ("m6", good(parties, None)))  # fmt: skip
+
+    assert [status for status, _ in results] == ["kept", "refused", "refused", "refused", "refused", "known", "kept"]
+    assert "cut off" in results[1][1] and "out of range" in results[3][1] and "submitted before" in results[4][1]
+
+
+def test_a_record_counts_once_also_later(parties):
+    record = good(parties)
+    assert sent(parties, ("r1", record)) == [("kept", "")]
+    assert sent(parties, ("r1", good(parties)))[0][0] == "known"
+    assert sent(parties, ("r2", record))[0][0] == "refused"
+    altered = bytearray(record)
+    altered[-100] ^= 1  # the same c1 with another c0 is still a copy
+    assert "submitted before" in sent(parties, ("r3", bytes(altered)))[0][1]
+
+
+def test_tickets_are_personal(parties):
+    assert "ticket" in sent(parties, ("t1", good(parties)), ticket=parties.tickets.owner("t2"))[0][1]
+    with Submitter(parties.study) as submitter, pytest.raises(DPError, match="ticket"):
+        request = pb.MissingRequest(study=parties.study.id, owners=[pb.Owner(name="t1", ticket=b"")])
+        submitter.caller.call("Missing", request, pb.MissingReply)
+
+
+def test_another_key_or_study_is_refused(parties, tmp_path):
+    other = Parties(tmp_path, bins=BINS)
+    with pytest.raises(PlanError, match="another study"):
+        sent(parties, ("k1", good(other)), study=other.study)
+    request = pb.SubmitRequest(study=parties.study.id, key=other.study.key)
+    with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="another key"):
+        submitter.caller.call("Submit", request, pb.SubmitReply)
+    # And who claims the right key but used another one is found by the check.
+    assert "not encrypted with the study's key" in sent(parties, ("k2", good(other)), ("k3", good(parties)))[0][1]
+    assert analyst.status(parties.study, parties.tickets.operator()).refused >= 1
+
+
+@pytest.mark.parametrize("text", ["2x^3", "1x^3 + 1x^2", f"{P - 1:X}x^1", f"{P // 2:X}", "1x^1 + 1", f"1x^5 + {P - 1:X}x^4"])
+def test_more_or_less_than_one_unit_is_refused(parties, text):
+    results = sent(parties, (f"a{text}", poly(parties, text)), (f"b{text}", good(parties)), (f"c{text}", poly(parties, "1x^7")))
+    assert [status for status, _ in results] == ["refused", "kept", "kept"]
+    assert sent(parties, (f"a{text}", good(parties)))[0][0] == "known"  # one attempt for each identity
+
+
+def test_random_bytes_and_half_units_are_refused(parties):
+    rng = np.random.default_rng(0)
+    noise = pack(rng.integers(0, Q, 4096, dtype=np.uint64)) + pack(rng.integers(0, Q, BINS, dtype=np.uint64))
+    from privjail.encrypted.numbers import DEGREE, K
+    from privjail.encrypted.records import read_record
+
+    words = read_record(good(parties, 2), BINS)
+    words[DEGREE + 5] = (int(words[DEGREE + 5]) + 2 * K // 5) % Q  # two fifths of a unit more
+    half = pack(words[:DEGREE]) + pack(words[DEGREE:])
+    assert [status for status, _ in sent(parties, ("n1", noise), ("n2", half))] == ["refused", "refused"]
+
+
+def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
+    parties = Parties(tmp_path, bins=BINS, check=False)
+    with parties.in_threads():
+        assert sent(parties, ("a", poly(parties, "5x^3")))[0][0] == "kept"
+
+
+def test_requests_that_make_no_sense(parties):
+    with Submitter(parties.study) as submitter:
+        many = pb.SubmitRequest(study=parties.study.id, key=parties.study.key, submissions=[pb.Submission()] * 513)
+        with pytest.raises(PlanError, match="at most 512"):
+            submitter.caller.call("Submit", many, pb.SubmitReply)
+    ticket = parties.tickets.operator()
+    for method, eps, says in (("ahp", 1, "no method"), ("ours", 0, "greater than 0"), ("ours", "x", "no amount"), ("ours", "1/100000", "too small")):
+        with pytest.raises(DPError, match=says):
+            analyst.publish(parties.study, ticket, "z", method, eps)
+    with pytest.raises(PlanError, match="needs a name"):
+        analyst.publish(parties.study, ticket, "", "ours", 1)
+    analyst.publish(parties.study, ticket, "z", "ours", 1)
+    with pytest.raises(PlanError, match="another method or ε"):
+        analyst.publish(parties.study, ticket, "z", "partition", 1)
+
+
+def test_files_are_checked(tmp_path: Path, parties) -> None:
+    (tmp_path / "a.csv").write_text("owner,bin\nann,3\n")
+    with pytest.raises(PlanError, match="no column 'ticket'"):
+        list(read_csv(tmp_path / "a.csv"))
+    (tmp_path / "t.csv").write_text("owner,ticket\nbob,00\n")
+    with pytest.raises(PlanError, match="no ticket for 'ann'"):
+        list(read_csv(tmp_path / "a.csv", tmp_path / "t.csv"))
+    (tmp_path / "x.json").write_text("{}")
+    for load in (Offer.load, Study.load):
+        with pytest.raises(PlanError, match="not of the format"):
+            load(tmp_path / "x.json")
+    with pytest.raises(PlanError, match="2 … 4096 bins"):
+        Terms(5000, "add-remove", 1)
+    with pytest.raises(PlanError, match="add-remove or replace"):
+        Terms(16, "both", 1)
+    with pytest.raises(PlanError, match="none of the study's bins"):
+        good(parties, BINS)
+
+
+def test_absent_owners_are_for_add_remove_only(tmp_path):
+    parties = Parties(tmp_path, bins=BINS, neighbours="replace")
+    with parties.in_threads(), Submitter(parties.study) as submitter, pytest.raises(PlanError, match="does not hide who"):
+        submitter.submit([parties.record("a", None)])
+
+
+def test_only_the_compute_server_may_call_the_decryption_server(parties, tmp_path):
+    from privjail.encrypted import keys
+    from privjail.encrypted.wire import Caller
+
+    other = Parties(tmp_path, bins=BINS)
+    offer = Offer.load(parties.where / "ds" / "offer.json")
+    for pair in (None, keys.pair(other.where / "cs")):
+        caller = Caller("Decrypt", offer.decrypt, pair)
+        with pytest.raises(DPError, match="certificate|nobody answers"):
+            caller.call("Check", pb.CheckRequest(), pb.CheckReply, patience=0.2)
+        caller.close()
+
+
+def test_the_size_of_a_record_tells_nothing(parties):
+    assert {len(good(parties, b)) for b in (None, 0, 15)} == {size_of(BINS)}
+
+
+def test_the_generated_code_is_that_of_the_proto_file(tmp_path) -> None:
+    from google.protobuf import descriptor_pb2
+    from grpc_tools import protoc
+
+    source = Path(pb.__file__).parents[2]
+    done = protoc.main(["", f"-I{source}", f"--descriptor_set_out={tmp_path / 'out'}", "privjail/encrypted/encrypted.proto"])
+    made = descriptor_pb2.FileDescriptorSet.FromString((tmp_path / "out").read_bytes()).file[0]
+    ours = descriptor_pb2.FileDescriptorProto()
+    pb.DESCRIPTOR.CopyToProto(ours)
+    for message in made.message_type:
+        for each in message.field:
+            each.ClearField("json_name")
+    assert done == 0 and ours.message_type == made.message_type and ours.service == made.service

@@ -1,0 +1,163 @@
+"""Parameters, packing, sampling, and how much noise stands in which ciphertext."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privjail.encrypted import compare, seal, shares
+from privjail.encrypted.numbers import (
+    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
+)
+from privjail.encrypted.records import Sum, encrypt_record, pack, read_record, size_of, unpack
+from privjail.errors import DPError
+
+
+@pytest.fixture(scope="module")
+def record_keys():
+    public, secret = seal.records().new_keys()
+    return seal.Public(seal.records(), public), seal.Secret(seal.records(), secret)
+
+
+@pytest.fixture(scope="module")
+def slot_keys():
+    public, secret = seal.slots().new_keys()
+    return seal.Public(seal.slots(), public), seal.Secret(seal.slots(), secret)
+
+
+def test_both_schemes_are_128_bit_sets_of_seals_own_table():
+    s = seal.api()
+    for scheme, primes in ((seal.records(), (Q,)), (seal.slots(), (*PRIMES, KEY_PRIME))):
+        bits = sum(prime.bit_length() for prime in primes)
+        assert bits <= s.CoeffModulus.MaxBitCount(scheme.degree, s.SEC_LEVEL_TYPE.TC128)
+        assert scheme.context.key_context_data().qualifiers().sec_level == s.SEC_LEVEL_TYPE.TC128
+        assert scheme.context.key_context_data().total_coeff_modulus_bit_count() == bits
+
+
+def test_a_weaker_set_is_refused():
+    with pytest.raises(DPError, match="not safe"):
+        seal.Scheme(2048, (Q,))  # 56 bits where 54 are the limit
+
+
+def test_the_primes_are_what_the_argument_needs():
+    s = seal.api()
+    for prime, degree in ((Q, DEGREE), *((prime, SLOTS) for prime in (*PRIMES, KEY_PRIME))):
+        assert s.Modulus(prime).is_prime() and prime % P == 1 and prime % (2 * degree) == 1
+    assert s.Modulus(P).is_prime() and P % (2 * SLOTS) == 1 and P.bit_length() == BITS
+    assert K * P == Q - 1 and 3 * BITS + 3 < P
+
+
+def test_packing_is_reversible_and_short():
+    words = uniform(Q, 64).astype(np.uint64)
+    words[:2] = Q - 1, 0
+    assert (unpack(pack(words)) == words).all() and len(pack(words)) == 448
+    assert size_of(4096) == 57_344 and size_of(64) == 29_120
+
+
+def test_uniform_numbers_are_uniform_and_whole_range():
+    drawn = uniform(P, 200_000)
+    assert stats.chisquare(np.bincount(drawn * 64 // P, minlength=64)).pvalue > 1e-6
+    assert set(uniform(3, 1000)) == {0, 1, 2}
+    assert stats.kstest(np.array(flood(30, 20_000)) / 2.0**30, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+
+
+def test_wide_floods_are_uniform_numbers_given_by_their_residues():
+    product = PRIMES[0] * PRIMES[1] * PRIMES[2]
+    rows = np.array(wide_flood(112, 5000)).T.tolist()
+    # Chinese remainders
+    weights = [product // q * pow(product // q, -1, q) for q in PRIMES]
+    found = [sum(int(r) * w for r, w in zip(row, weights, strict=True)) % product for row in rows]
+    numbers = [x - product if x > product // 2 else x for x in found]
+
+    assert min(numbers) >= -(2**112) and max(numbers) < 2**112
+    assert stats.kstest(np.array([float(x) for x in numbers]) / 2.0**112, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+    assert stats.chisquare(np.bincount([x % 64 for x in numbers], minlength=64)).pvalue > 1e-6
+
+
+def noise_of(secret, total: Sum, message):
+    """What stands beside K · plaintext in c0 + c1 · s, as the holder of the key can compute it."""
+    from privjail.encrypted.onehot import adjoint, key_vector, products
+
+    key, rows = key_vector(secret), []
+    for i in range(total.bins):
+        unit = np.zeros((1, total.bins), dtype=np.int64)
+        unit[0, i] = 1
+        rows.append(adjoint(key, unit)[0])
+    turned = [row[0] for row in zip(*products(message[None, :DEGREE], np.array(rows)), strict=True)]
+    phase = [(int(c) + t) % Q for c, t in zip(message[DEGREE:], turned, strict=True)]
+    rounded = [(x + K // 2) // K % P for x in phase]
+    noise = [(x - K * y) % Q for x, y in zip(phase, rounded, strict=True)]
+    return np.array([x - Q if x > Q // 2 else x for x in noise]), np.array(rounded)
+
+
+def total_of(public, bins: int, values) -> Sum:
+    return Sum.empty(bins).plus(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values]))
+
+
+def test_noise_of_records_and_flood_are_as_argued(record_keys):
+    public, secret = record_keys
+    total = total_of(public, 64, [i % 64 for i in range(128)])
+    plain = np.concatenate([total.c1, total.c0])
+    before, counts = noise_of(secret, total, plain)
+    after, _ = noise_of(secret, total, shares.masked(total, shares.new_masks(64)))
+
+    assert counts.tolist() == [2] * 64
+    assert np.abs(before).max() < 2**16  # about 240 · √128, six times
+    assert stats.kstest(after / 2.0**RECORD_FLOOD, stats.uniform(-1, 2).cdf).pvalue > 1e-6
+    assert np.abs(after).max() < K / 2 - 2**20
+
+
+def test_a_wrap_moves_the_noise_by_one_and_by_nothing_else(record_keys, monkeypatch):
+    public, secret = record_keys
+    monkeypatch.setattr(shares, "flood", lambda bits, n: [0] * n)
+    total = total_of(public, 4, [0, 1, 2, 3])
+    before, _ = noise_of(secret, total, np.concatenate([total.c1, total.c0]))
+    masks = np.array([0, P - 1, P - 2, 5])  # bin 1 wraps: 1 + P - 1
+    after, y = noise_of(secret, total, shares.masked(total, masks))
+
+    assert y.tolist() == [1, 0, P - 1, 6]
+    assert (after - before).tolist() == [0, -1, 0, 0]
+
+
+def test_the_flood_of_slots_drowns_the_noise_of_the_computation(slot_keys):
+    """± 2**112 against a noise that must be below 2**53: measured by what SEAL says is left."""
+    public, secret = slot_keys
+    scheme = public.scheme
+    share = uniform(P, SLOTS)
+    inputs = [scheme.loaded(scheme.seal.Ciphertext(), each) for each in compare.encrypted_bits(secret, share)]
+    for each in inputs:
+        scheme.evaluator.transform_to_ntt_inplace(each)
+    total = compare.combined(scheme, inputs, uniform(P, BITS, SLOTS))
+    room = 3 * 50 - BITS  # log2 of q / P
+    before = room - secret.noise_bits(total)
+    after = room - secret.noise_bits(compare.drown(public, total, np.zeros(SLOTS, dtype=np.int64)))
+
+    assert before <= 53  # the hard bound of the decision note
+    assert SLOT_FLOOD - 1 <= after <= SLOT_FLOOD + 2
+    assert after - before >= 59  # 2**-59 for each coefficient, 2**-41 for all
+
+
+def test_signs_of_shared_numbers(slot_keys):
+    public, secret = slot_keys
+    rng = np.random.default_rng(3)
+    v = rng.integers(-(P // 2), P // 2 + 1, SLOTS)
+    v[:10] = [0, 1, -1, 2, -2, P // 2, -(P // 2), P // 2 - 1, 1 - P // 2, 7]
+    r = uniform(P, SLOTS)
+    r[:3] = 0, P - 1, (P + 1) // 2
+    y = (v + r) % P
+    blinding = compare.Blinding()
+    rows = compare.blinded(public, compare.encrypted_bits(secret, y), r, blinding)
+    found = compare.found_zero(secret, rows)
+    d, c = compare.sign_share(found, y), compare.sign_share(blinding.coins, r)
+    half = SLOTS // 2
+    both = compare.both(public, compare.encrypted_pair(secret, d[:half], d[half:]), c[:half], c[half:])
+
+    assert ((d ^ c) == (v < 0)).all()
+    assert (compare.decrypted(secret, both)[:half] == ((v[:half] < 0) & (v[half:] < 0))).all()
+    assert (compare.decrypted(secret, both)[half:] == 0).all()
+    assert (centred(y - r) == v).all()
+    # What D decrypts is exactly what the tests on laws (test_views.py) compute in the clear.
+    from .test_views import rows_in_the_clear
+
+    assert (np.array([compare.decrypted(secret, row) for row in rows]) == rows_in_the_clear(y, r, blinding)).all()
