@@ -250,7 +250,7 @@ Straight lines fitted by least squares:
 """
 GROWTH = """
 All comparisons of up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the same for 64 bins as
-for 4096; the little that grows with bins grows linearly. A release does not depend on the number of records at all.
+for 4096: hardly any growth with bins can be seen. A release does not depend on the number of records at all.
 """
 
 
