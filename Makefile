@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench clean
+.PHONY: help demo test test-all lint types check bench bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -40,6 +40,9 @@ check: lint types test  ## what CI runs
 
 bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/accuracy.md and docs/benchmarks.md
 	$(BIN)/python bench/run.py
+
+bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
+	$(BIN)/python bench/local_vs_libraries.py
 
 clean:           ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
