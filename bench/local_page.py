@@ -14,13 +14,14 @@ HEAD = """# privjail.local beside other libraries
 
 Made by `make bench-local` ({today}; Python {python}, numpy {numpy}; {cores} cores; {versions}).
 
-Every estimator sees the same counts of the same simulated reports, at equal ε: ours is the default (`smooth`, which is
-maximum likelihood for up to three answers) against each of theirs, as their own code computes it: pure-ldp as is and with its three
-normalisations, multi-freq-ldpy's MI and IBU. (IBU multiplies 10,000 times with a k × k matrix of two numbers; we run the same steps without writing
-the matrix down, and compare with the original in every setting up to k = 100.) Errors are mean squared errors of one frequency.
+Every estimator sees the same counts of the same simulated reports, at equal ε: ours is the default (`smooth`, which
+is maximum likelihood for up to three answers) against each of theirs, as their own code computes it: pure-ldp as is
+and with its three normalisations, multi-freq-ldpy's MI and IBU. (IBU multiplies up to 10,000 times with a k × k
+matrix of two numbers; we run the same steps without writing the matrix down, and compare with the original in every
+setting up to k = 100.) Errors are mean squared errors of one frequency.
 
-**Rule.** A setting counts against us if a rival's error is smaller by a paired t-test at 1 % *and* again when measured anew
-with four times the rounds. Nothing is chosen afterwards: the same estimator runs everywhere.
+**Rule.** A setting counts against us if a rival's error is smaller by a paired t-test at 1 % *and* again when measured
+anew with four times the rounds. Nothing is chosen afterwards: the same estimator runs everywhere.
 
 **Result: no worse than any of the six in {won} of {all} settings.**
 """
@@ -43,15 +44,18 @@ def write_page(docs: Path, results: list, lost: list, store: dict) -> None:
     )
     if results:
         text += losses(lost) + by_size(results) + whole_way(results)
-        plot(results, docs / "figures" / "local-benchmarks.svg")
+        plot(results, docs / "figures" / "bench-local.svg")
     (docs / "local-benchmarks.md").write_text(text + speed_table(store["speed"]), encoding="utf-8")
 
 
 def losses(lost: list) -> str:
     if not lost:
         return ""
-    rows = ["\nWhere another was better, both times:\n", "| channel | k | ε | people | population | better | our error / theirs |",
-            "| --- | --- | --- | --- | --- | --- | --- |"]
+    rows = [
+        "\nWhere another was better, both times:\n",
+        "| channel | k | ε | people | population | better | our error / theirs |",
+        "| --- " * 7 + "|",
+    ]
     for cell, errors, names in lost:
         for name in names:
             times = mean(errors["privjail"]) / mean(errors[name])
@@ -62,21 +66,29 @@ def losses(lost: list) -> str:
 
 def by_size(results: list) -> str:
     names = [n for n in results[0][1] if n != "privjail"]
-    rows = ["\n## Our error over theirs\n", "Geometric mean over ε, people and populations; below 1, ours is smaller. "
-            "The last column takes the best rival of each setting, which nobody knows beforehand.\n",
-            "| channel | k | " + " | ".join(names) + " | best of all |", "| --- " * (len(names) + 3) + "|"]
+    rows = [
+        "\n## Our error over theirs\n",
+        "Geometric mean over ε, people and populations; below 1, ours is smaller. "
+        "The last column takes the best rival of each setting, which nobody knows beforehand.\n",
+        "| channel | k | " + " | ".join(names) + " | best of all |",
+        "| --- " * (len(names) + 3) + "|",
+    ]
     for protocol in ("kary", "unary"):
         for k in sorted({c["k"] for c, _, _ in results}):
             of = [e for c, e, _ in results if (c["protocol"], c["k"], c["whole"]) == (protocol, k, False)]
             cells = [np.exp(np.mean([np.log(mean(e["privjail"]) / mean(e[n])) for e in of])) for n in names]
             cells.append(np.exp(np.mean([np.log(ratio(e)) for e in of])))
             rows.append(f"| {protocol} | {k} | " + " | ".join(f"{c:.3f}" for c in cells) + " |")
-    return "\n".join(rows) + "\n\n![Our error over the best of theirs, every setting](figures/local-benchmarks.svg)\n"
+    return "\n".join(rows) + "\n\n![Our error over the best of theirs, every setting](figures/bench-local.svg)\n"
 
 
 def whole_way(results: list) -> str:
-    rows = ["\n## The whole way\n", "Their clients and servers against ours on the same 2,000 people (Zipf, ε = 1), noise and all:\n",
-            "| channel | k | privjail | pure-ldp, simplex | multi-freq-ldpy MI | multi-freq-ldpy IBU |", "| --- " * 6 + "|"]
+    rows = [
+        "\n## The whole way\n",
+        "Their clients and servers against ours on the same 2,000 people (Zipf, ε = 1), noise and all:\n",
+        "| channel | k | privjail | pure-ldp, simplex | multi-freq-ldpy MI | multi-freq-ldpy IBU |",
+        "| --- " * 6 + "|",
+    ]
     for cell, errors, _ in results:
         if cell["whole"]:
             order = ("privjail", "pure-ldp simplex", "multi-freq-ldpy MI", "multi-freq-ldpy IBU")
@@ -89,8 +101,12 @@ def whole_way(results: list) -> str:
 def speed_table(lines: list[dict]) -> str:
     if not lines:
         return ""
-    rows = ["\n## Ten million reports\n", "Processor seconds to estimate 10,000,000 reports at ε = 1 (reading files not included):\n",
-            "| channel | method | seconds |", "| --- | --- | --- |"]
+    rows = [
+        "\n## Ten million reports\n",
+        "Processor seconds to estimate 10,000,000 reports at ε = 1 (reading files not included):\n",
+        "| channel | method | seconds |",
+        "| --- " * 3 + "|",
+    ]
     return "\n".join(rows + [f"| {r['what']} | {r['method']} | {r['seconds']} |" for r in lines]) + "\n"
 
 

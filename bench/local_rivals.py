@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 
-@njit
+@njit(cache=True)
 def ibu_without_matrix(obs, p, q, steps, tol):
     """multi-freq-ldpy's IBU, step by step, without writing down its k × k matrix of only two numbers."""
     est = np.ones(len(obs)) / len(obs)

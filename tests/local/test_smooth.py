@@ -25,7 +25,7 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(point):
         assert (point - found) @ (corner - found) <= 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=4, max_size=7), st.sampled_from([(0.5, 0.27), (0.9, 0.01), (1.0, 0.0)]))
 def test_the_result_is_a_distribution_whatever_was_reported(tally, rates):
     found = posterior_mean([Counts(np.array(tally, dtype=float), 1000, *rates, exclusive=False)])
@@ -39,6 +39,12 @@ def test_each_prior_has_the_mass_mean_and_variance_that_it_claims(prior):
     assert abs(mass.sum() - 1) < 1e-9
     assert abs((mass * at).sum() - 1 / 50) < 1e-9
     assert (mass * at**2).sum() - 1 / 2500 == pytest.approx(prior.variance, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", priors(50), ids=str)
+def test_coarse_cells_keep_the_mean(prior):
+    at, mass = prior.nodes(np.array([0.0, 0.001, 0.02, 0.05, 0.3, 1e3]))
+    assert (mass * at).sum() == pytest.approx(1 / 50, abs=1e-9)
 
 
 @pytest.mark.parametrize("evenness", [0.3, 1.0, 30.0])
@@ -104,3 +110,28 @@ def test_laws_without_single_answers_are_refused():
     survey = Survey("", {"t": Table.of(Categories.numbered(4), law)}, {"t": 1})
     with pytest.raises(RefusedError, match="support single answers"):
         survey.estimate(np.array([0, 1, 1]), method="smooth")
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize(
+    "menu",
+    [
+        {"s": KaryResponse(Categories.numbered(5), "1/10"), "w": KaryResponse(Categories.numbered(5), 0)},
+        {"s": KaryResponse(Categories.numbered(5), 1), "w": KaryResponse(Categories.numbered(5), "1/2")},
+        {"s": Unary(Categories.numbered(5), "1/2", "1/4"), "w": Unary(Categories.numbered(5), "9/10", "1/4")},
+        {"s": LocalHashing(Categories.numbered(5), 3, "1/2"), "w": LocalHashing(Categories.numbered(5), 3, "9/10")},
+    ],
+    ids=["mostly lies", "some honest", "unary", "hashing"],
+)
+def test_mixes_of_parameters_are_estimated_too(menu, hidden):
+    rng, n = np.random.default_rng(8), 20_000
+    truth = np.array([0.5, 0.3, 0.1, 0.1, 0.0])
+    survey = Survey("", menu, {"s": "1/4", "w": "3/4"}, hidden)
+    people, theta = rng.choice(5, size=n, p=truth), rng.choice(["s", "w"], size=n, p=[0.25, 0.75])
+    drawn = {t: channel.draw(people[theta == t]) for t, channel in menu.items()}
+    reports = np.empty((n, *drawn["s"].shape[1:]), dtype=drawn["s"].dtype)
+    for t, part in drawn.items():
+        reports[theta == t] = part
+    found = survey.estimate(reports, None if hidden else theta.tolist())
+    assert found.method == "smooth"
+    assert np.abs(found.frequencies - truth).max() < 5 * found.errors.max()

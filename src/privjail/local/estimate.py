@@ -132,7 +132,7 @@ def _information_errors(parts: Sequence[Likelihood], frequencies: Floats, otherw
         return otherwise  # fewer kinds of reports than answers: the reports alone do not bound the errors
     inverse = np.linalg.inv(whole)
     ones = inverse.sum(axis=1)
-    return np.sqrt(np.maximum(np.diag(inverse) - ones**2 / ones.sum(), 0))
+    return np.asarray(np.sqrt(np.maximum(np.diag(inverse) - ones**2 / ones.sum(), 0)), dtype=np.float64)
 
 
 def _estimate(
