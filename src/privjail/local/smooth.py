@@ -29,6 +29,7 @@ _CELLS, _REACH = 20, 6.0  # cells of 0.6 standard errors with two points each, s
 _COARSE = 16
 _STEEP = 1e9  # the largest tilt, in units of 1/k
 _NEVER = -1e300
+_EXACT = 1e-6  # log likelihood: for few answers EM is cheap enough to go to the end
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def smooth(
 ) -> Estimate:
     """Biased, but of less squared error than unbiased or most likely frequencies when answers are many."""
     if groups[0].channel.domain.size <= FEW:
-        return replace(likely(groups, level, progress=progress), method="smooth")
+        return replace(likely(groups, level, slack=_EXACT, progress=progress), method="smooth")
     counts = [Counts.of(group) for group in groups if group.count]
     linear = unbiased(groups, level)
     return replace(linear, frequencies=posterior_mean(counts, progress=progress), method="smooth")
