@@ -20,8 +20,8 @@ and with its three normalisations, multi-freq-ldpy's MI and IBU. (IBU multiplies
 matrix of two numbers; we run the same steps without writing the matrix down, and compare with the original in every
 setting up to k = 100.) Errors are mean squared errors of one frequency.
 
-**Rule.** A setting counts against us if a rival's error is smaller by a paired t-test at 1 % *and* again when measured
-anew with four times the rounds. Nothing is chosen afterwards: the same estimator runs everywhere.
+**Rule.** A setting counts against us if a rival's error is smaller by more than 0.1 % in a paired t-test at 1 %, *and*
+its mean is again smaller when measured anew with four times the rounds. The same estimator of ours runs everywhere.
 
 **Result: no worse than any of the six in {won} of {all} settings.**
 """
@@ -43,25 +43,31 @@ def write_page(docs: Path, results: list, lost: list, store: dict) -> None:
         cores=os.cpu_count(), versions=versions, won=len(results) - len(lost), all=len(results),
     )
     if results:
-        text += losses(lost) + by_size(results) + whole_way(results)
+        ahead = sum(ratio(first) > 1.05 for c, first, _ in results)
+        text += f"\nIn {ahead} settings the luckiest of the six had a mean more than 5 % below ours, the above included; "
+        text += "in the others of these the difference lies within sampling error.\n"
+        text += doubts(results, lost) + by_size(results) + whole_way(results)
         plot(results, docs / "figures" / "bench-local.svg")
     (docs / "local-benchmarks.md").write_text(text + speed_table(store["speed"]), encoding="utf-8")
 
 
-def losses(lost: list) -> str:
-    if not lost:
-        return ""
+def doubts(results: list, lost: list) -> str:
+    """Every setting that was measured twice, whatever came out."""
     rows = [
-        "\nWhere another was better, both times:\n",
-        "| channel | k | ε | people | population | better | our error / theirs |",
-        "| --- " * 7 + "|",
+        "\nMeasured twice, because the first time another seemed better:\n",
+        "| channel | k | ε | people | population | best of theirs | our error / its, first | again | counts |",
+        "| --- " * 9 + "|",
     ]
-    for cell, errors, names in lost:
-        for name in names:
-            times = mean(errors["privjail"]) / mean(errors[name])
-            where = f"{cell['protocol']} | {cell['k']} | {cell['epsilon']:g} | {cell['n']:,} | {cell['shape']}"
-            rows.append(f"| {where} | {name} | {times:.3f} |")
-    return "\n".join(rows) + "\n"
+    beaten = [cell for cell, _, _ in lost]
+    for cell, first, last in results:
+        if last is None:
+            continue
+        best = min((n for n in last if n != "privjail"), key=lambda n: mean(last[n]))
+        where = f"{cell['protocol']} | {cell['k']} | {cell['epsilon']:g} | {cell['n']:,} | {cell['shape']}"
+        times = [f"{mean(e['privjail']) / mean(e[best]):.3f}" for e in (first, last)]
+        rows.append(f"| {where} | {best} | {times[0]} | {times[1]} | {'yes' if cell in beaten else 'no'} |")
+    why = "\nFor 1,000 evenly spread answers IBU's 10,000 steps hardly leave their start, which is the truth there.\n"
+    return "\n".join(rows) + "\n" + why * any(c["shape"] == "even" for c in beaten) if len(rows) > 3 else ""
 
 
 def by_size(results: list) -> str:
