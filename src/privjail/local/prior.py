@@ -86,8 +86,9 @@ class Prior:
 
 def priors(k: int) -> list[Prior]:
     """Every shape that is averaged over, for a question with k answers."""
-    # Evenly spread answers stand out by themselves; they need less trust beforehand.
-    found = [Prior(k, a, weight=0.5 if a > 1 else 1.0) for a in EVENNESS]
+    # The more answers, the likelier that the largest of them is mere noise: the more trust in evenness.
+    even = max(0.5, k / 100)
+    found = [Prior(k, a, weight=even if a > 1 else 1.0) for a in EVENNESS]
     for share in TAILS:
         rest = share / (k * Prior(k, 1.0, tail=True)._outlier)
         if rest < 0.9:
