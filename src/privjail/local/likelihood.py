@@ -157,11 +157,16 @@ def likelihood(group: Group) -> Likelihood:
 
 def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
-    distinct, seen = _distinct(group.reports)
-    if distinct.shape[0] * channels[0].domain.size > _ENTRIES:
+    most = _ENTRIES // channels[0].domain.size
+    # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
+    if len(group.reports) <= 2 * most or len(_distinct(group.reports[: 2 * most])[0]) <= most:
+        distinct, seen = _distinct(group.reports)
+    else:
+        distinct = group.reports
+    if len(distinct) > most:
         raise RefusedError(
-            f"maximum likelihood over {distinct.shape[0]} different reports would not fit in memory",
-            do='use method="unbiased", or estimate from a part of the reports',
+            f"maximum likelihood over more than {most:,} different reports would not fit in memory",
+            do='use method="smooth", or estimate from a part of the reports',
         )
     bits = channels[0].bits(distinct)
     odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]
