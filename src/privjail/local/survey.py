@@ -55,7 +55,7 @@ class Survey:
 
     def strengths(self) -> tuple[Strength, ...]:
         """Both strengths of each parameter; with public parameters all are the plain ε."""
-        if self.hidden:
+        if self.hidden and len(self.menu) > 1:  # a menu of one hides nothing: all three are its plain ε
             return tuple(strengths(self.menu, self.mix).values())
         return tuple(Strength(t, self.mix[t], c.ratio, c.ratio, c.ratio) for t, c in self.menu.items())
 
