@@ -12,7 +12,6 @@ from privjail.local import Categories, Grid, KaryResponse, LocalHashing, Piecewi
 CASES = {
     "kary, k = 1000": (KaryResponse.of(Categories.numbered(1000), 1), "ml"),
     "hashing, k = 1000": (LocalHashing.of(Categories.numbered(1000), 1), "smooth"),
-    "hashing, k = 1000, likelihood": (LocalHashing.of(Categories.numbered(1000), 1), "ml"),
     "hashing, k = 100": (LocalHashing.of(Categories.numbered(100), 1), "ml"),
     "unary, k = 10": (Unary.optimised(Categories.numbered(10), 1), "ml"),
     "unary, k = 32": (Unary.optimised(Categories.numbered(32), 1), "smooth"),
