@@ -65,6 +65,7 @@ def test_figure_2_hiding_helps_the_weak_only_and_only_in_the_middle():
     assert {i for i, f in found.items() if f["w"].hidden < f["w"].public} == set(range(43, 67))
 
 
+@pytest.mark.slow  # half a minute of planning over every mix
 def test_one_script_draws_every_figure(tmp_path):
     script = [sys.executable, str(ROOT / "examples" / "local_figures.py")]
     given = ["--out", str(tmp_path), "--runs", "200"]

@@ -39,10 +39,13 @@ def by_definition(menu, mix, theta):
         return math.inf if a == 0 or b == 0 else abs(math.log(a / b))
 
     mine, worst = menu[theta], 0.0
-    for o in mine.outputs():
-        for d, e in product(range(mine.domain.size), repeat=2):
-            top = mix[theta] * mine.law(o, d)
-            worst = max(worst, min(loss(top, mix[t] * menu[t].law(o, e)) for t in menu))
+    answers = range(mine.domain.size)
+    # Outputs with equal probabilities throughout give the same maximum: each kind is looked at once.
+    kinds = {tuple(tuple(mix[t] * menu[t].law(o, d) for d in answers) for t in menu) for o in mine.outputs()}
+    for kind in kinds:
+        joint = dict(zip(menu, kind, strict=True))
+        for d, e in product(answers, repeat=2):
+            worst = max(worst, min(loss(joint[theta][d], joint[t][e]) for t in menu))
     return worst
 
 

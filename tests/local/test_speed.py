@@ -11,10 +11,10 @@ from privjail.local import Categories, Grid, KaryResponse, LocalHashing, Piecewi
 
 CASES = {
     "kary, k = 1000": (KaryResponse.of(Categories.numbered(1000), 1), "ml"),
-    "hashing, k = 1000": (LocalHashing.of(Categories.numbered(1000), 1), "unbiased"),
+    "hashing, k = 1000": (LocalHashing.of(Categories.numbered(1000), 1), "smooth"),
     "hashing, k = 100": (LocalHashing.of(Categories.numbered(100), 1), "ml"),
     "unary, k = 10": (Unary.optimised(Categories.numbered(10), 1), "ml"),
-    "unary, k = 32": (Unary.optimised(Categories.numbered(32), 1), "unbiased"),
+    "unary, k = 32": (Unary.optimised(Categories.numbered(32), 1), "smooth"),
     "piecewise": (Piecewise.of(Grid.of(0, 1, 100), 1), "mean"),
 }
 

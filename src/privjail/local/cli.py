@@ -108,7 +108,9 @@ def _remembered(
 def estimate(
     reports: Input,
     survey: SurveyFile,
-    method: Annotated[str, typer.Option(help="ml, unbiased, shrunk (many answers) or mean.")] = "ml",
+    method: Annotated[
+        str | None, typer.Option(help="smooth (for answers, the default), ml, unbiased; mean for numbers.")
+    ] = None,
     level: Annotated[float, typer.Option(help="How often intervals shall hold the truth.")] = 0.95,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Also write the result here.")] = None,
 ) -> None:

@@ -37,7 +37,7 @@ def maximise(
 ) -> Fit:
     """The most likely frequencies of ``size`` answers, from all parts together."""
     now = np.full(size, 1 / size) if start is None else start
-    _, slope = _score(parts, now)
+    value, slope = _score(parts, now)
     total = float(sum(part.seen.sum() for part in parts))
     for step in range(limit):
         gap = float(slope.max() - total)
@@ -45,8 +45,11 @@ def maximise(
             progress(gap)
         if gap <= slack * size:
             return Fit(now, gap, step)
-        now = _revive(parts, now, int(slope.argmax()))
-        now, slope = _leap(parts, now, *_score(parts, now), total)
+        rarest = int(slope.argmax())
+        if now[rarest] * size < 0.5 or step % 4 == 3:  # where EM, which multiplies, is slow
+            now = _revive(parts, now, rarest)
+            value, slope = _score(parts, now)
+        now, value, slope = _leap(parts, now, value, slope, total)
     raise PlanError(
         f"maximum likelihood is still {gap:.3g} from the optimum after {limit} steps",
         do='use method="unbiased", or allow a larger slack',
@@ -59,15 +62,15 @@ def _score(parts: Sequence[Likelihood], frequencies: Floats) -> tuple[float, Flo
     for part in parts:
         chance = part.forward(frequencies)
         # A report that was never seen has weight 0, whatever its chance.
-        ratio = np.divide(part.seen, chance, out=np.zeros_like(chance), where=part.seen > 0)
-        value += float(part.seen[part.seen > 0] @ np.log(chance[part.seen > 0]))
-        slope = slope + part.adjoint(ratio)
+        chance[part.seen == 0] = 1
+        value += float(part.seen @ np.log(chance))
+        slope = slope + part.adjoint(part.seen / chance)
     return value, slope
 
 
 def _leap(
     parts: Sequence[Likelihood], start: Floats, value: float, slope: Floats, total: float
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, float, Floats]:
     """Two EM steps and one extrapolation along them (SQUAREM), kept only if it is no worse.
 
     Source: Dempster, Laird, Rubin 1977; Varadhan, Roland 2008.
@@ -83,8 +86,8 @@ def _leap(
         far /= far.sum()
         far_value, far_slope = _score(parts, far)
         if far_value >= once_value:
-            return far, far_slope
-    return twice, _score(parts, twice)[1]
+            return far, far_value, far_slope
+    return twice, *_score(parts, twice)
 
 
 def _revive(parts: Sequence[Likelihood], now: Floats, answer: int) -> Floats:
@@ -97,9 +100,14 @@ def _revive(parts: Sequence[Likelihood], now: Floats, answer: int) -> Floats:
     here = np.concatenate([part.forward(now)[part.seen > 0] for part in parts])
     there = np.concatenate([part.forward(corner)[part.seen > 0] for part in parts])
     seen = np.concatenate([part.seen[part.seen > 0] for part in parts])
-    low, high = 0.0, 1.0
-    for _ in range(20):  # the slope along the way falls, so halving finds its zero
-        middle = (low + high) / 2
-        rising = float(seen @ ((there - here) / (here + middle * (there - here)))) > 0
-        low, high = (middle, high) if rising else (low, middle)
+    grows = (there - here) / here  # how fast each report's probability grows along the way
+    low, high, middle = 0.0, 1.0, 0.0
+    for _ in range(8):  # the slope along the way falls: Newton's step, or half of what is left
+        share = grows / (1 + middle * grows)
+        slope = float(seen @ share)
+        low, high = (middle, high) if slope > 0 else (low, middle)
+        after = middle + slope / float(seen @ share**2)
+        if abs(after - middle) < 1e-3 * middle:
+            break
+        middle = after if low < after < high else (low + high) / 2
     return (1 - low) * now + low * corner

@@ -122,13 +122,17 @@ def _information_errors(parts: Sequence[Likelihood], frequencies: Floats, otherw
     if any(f is None for f in found):
         return otherwise
     information = sum((f for f in found if f is not None), np.zeros(()))
-    k = len(frequencies)
-    basis = np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1]
-    inner = basis.T @ information @ basis
-    scale = np.linalg.eigvalsh(inner)
-    if not scale[0] > 1e-12 * scale[-1]:
+    # Along the simplex a constant added to every entry changes nothing, and makes the whole invertible.
+    whole = information + float(np.diag(information).mean())
+    try:
+        slopes = np.diag(np.linalg.cholesky(whole)) ** 2
+    except np.linalg.LinAlgError:
+        return otherwise
+    if not slopes.min() > 1e-12 * slopes.max():
         return otherwise  # fewer kinds of reports than answers: the reports alone do not bound the errors
-    return np.sqrt(np.diag(basis @ np.linalg.inv(inner) @ basis.T))
+    inverse = np.linalg.inv(whole)
+    ones = inverse.sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(np.diag(inverse) - ones**2 / ones.sum(), 0)), dtype=np.float64)
 
 
 def _estimate(

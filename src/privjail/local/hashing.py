@@ -16,6 +16,8 @@ from privjail.local.domain import Categories
 from privjail.local.entropy import Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
 
+LARGEST = 2**26  # different reports that are counted at once: 512 MiB
+
 
 @dataclass(frozen=True)
 class LocalHashing(SupportChannel):
@@ -110,11 +112,20 @@ class LocalHashing(SupportChannel):
         return read_codes(texts, self.prime * (self.prime - 1) * self.cells)
 
     def tally(self, reports: Reports) -> Ints:
-        p, g = self.prime, self.cells
-        if p * p * g > 2**26:  # a huge domain: walk the reports instead of all salts
+        if self.salted > LARGEST:  # a huge domain: walk the reports instead of all salts
             return self._tally_directly(reports)
-        counts = np.bincount(reports, minlength=(p - 1) * p * g).reshape(p - 1, p, g)
-        return np.rint(self.gather(counts.astype(np.float64))).astype(np.int64)
+        return np.rint(self.gather(self.counted(reports))).astype(np.int64)
+
+    @property
+    def salted(self) -> int:
+        """The number of different reports, (P − 1)·P·cells."""
+        return (self.prime - 1) * self.prime * self.cells
+
+    def counted(self, reports: Reports) -> Floats:
+        """How often each report (b, y, a) was sent; a last, so that all salts a move in one stroke."""
+        p, g = self.prime, self.cells
+        counts = np.bincount(reports, minlength=self.salted).reshape(p - 1, p, g)
+        return np.ascontiguousarray(counts.transpose(1, 2, 0), dtype=np.float64)
 
     def _tally_directly(self, reports: Reports) -> Ints:
         rest, y = np.divmod(reports, self.cells)
@@ -125,35 +136,41 @@ class LocalHashing(SupportChannel):
         return total
 
     @cached_property
-    def _cells_spectrum(self) -> Any:
-        residues = np.arange(self.prime) % self.cells
-        return np.fft.rfft((residues[None, :] == np.arange(self.cells)[:, None]).astype(np.float64), axis=1)
-
-    @cached_property
     def _moved(self) -> Ints:
-        return np.outer(np.arange(1, self.prime), np.arange(self.domain.size)) % self.prime
-
-    def gather(self, weights: Floats) -> Floats:
-        """For each answer d, the sum of weights[a, b, y] over the reports that support d.
-
-        Supporting depends on a·d + b only, so for each a it is a cyclic correlation over b: a
-        Fourier transform costs P·log P where walking over answers costs P·k.
-        """
-        total = np.zeros(self.domain.size)
-        for a in range(self.prime - 1):
-            spectrum = np.conj(np.fft.rfft(weights[a].T, axis=1)) * self._cells_spectrum
-            total += np.fft.irfft(spectrum.sum(axis=0), n=self.prime)[self._moved[a]]
-        return total
+        """a·d mod P, answers down, salts a across."""
+        return np.outer(np.arange(self.domain.size), np.arange(1, self.prime)) % self.prime
 
     def spread(self, frequencies: Floats) -> Floats:
-        """For each report (a, b, y), the total frequency of the answers that it supports."""
-        out = np.empty((self.prime - 1, self.prime, self.cells))
-        for a in range(self.prime - 1):
-            placed = np.zeros(self.prime)
-            placed[self._moved[a]] = frequencies
-            spectrum = np.conj(np.fft.rfft(placed))[None, :] * self._cells_spectrum
-            out[a] = np.fft.irfft(spectrum, n=self.prime, axis=1).T
+        """For each report (b, y, a), the total frequency of the answers that it supports.
+
+        From b to b + 1 every residue a·d + b grows by one, so each cell takes over the next lower cell's
+        answers. Only residue P − 1 does not: it falls to 0 instead of growing to P.
+        """
+        p, g = self.prime, self.cells
+        placed = np.zeros((p, p - 1))
+        np.put_along_axis(placed, self._moved, frequencies[:, None], axis=0)
+        out = np.empty((p, g, p - 1))
+        for y in range(g):
+            out[0, y] = placed[y::g].sum(axis=0)
+        for b in range(1, p):
+            out[b, 1:], out[b, 0] = out[b - 1, :-1], out[b - 1, -1]
+            out[b, p % g] -= placed[p - b]
+            out[b, 0] += placed[p - b]
         return out
+
+    def gather(self, weights: Floats) -> Floats:
+        """For each answer, the sum of weights[b, y, a] over the reports that support it: ``spread`` transposed."""
+        p, g = self.prime, self.cells
+        each, carried = np.empty((p, p - 1)), np.zeros((g, p - 1))
+        for b in range(p - 1, 0, -1):
+            carried += weights[b]
+            each[p - b] = carried[0] - carried[p % g]
+            carried = np.concatenate([carried[1:], carried[:1]])
+        carried += weights[0]
+        each[0] = 0
+        for y in range(g):
+            each[y::g] += carried[y]
+        return np.asarray(np.take_along_axis(each, self._moved, axis=0).sum(axis=1), dtype=np.float64)
 
     def spec(self) -> dict[str, Any]:
         return {"channel": "hashing", "cells": self.cells, "truth": str(self.truth)}

@@ -19,7 +19,7 @@ import numpy as np
 from privjail.errors import PlanError, RefusedError
 from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
 from privjail.local.entropy import Ints
-from privjail.local.hashing import LocalHashing
+from privjail.local.hashing import LARGEST, LocalHashing
 from privjail.local.kary import KaryResponse
 from privjail.local.unary import Unary, odds_by_weight
 
@@ -116,24 +116,25 @@ class TwoLevels(Likelihood):
 
 
 class Hashed(Likelihood):
-    """All salts of local hashing at once, by Fourier transform: the cost does not grow with n."""
+    """All salts of local hashing at once: the cost of a step does not grow with n."""
 
     def __init__(self, channel: LocalHashing, odds: float, reports: Reports) -> None:
-        p, g = channel.prime, channel.cells
-        if p * p * g > 2**26:
+        if channel.salted > LARGEST:
             raise RefusedError(
-                "maximum likelihood over so many salts would not fit in memory", do='use method="unbiased"'
+                "maximum likelihood over so many salts would not fit in memory", do='use method="smooth"'
             )
         self.channel, self.odds = channel, odds
-        self.seen = np.bincount(reports, minlength=(p - 1) * p * g).astype(np.float64)
+        self.shape = (channel.prime, channel.cells, channel.prime - 1)
+        self.seen = channel.counted(reports).ravel()
 
     def forward(self, frequencies: Floats) -> Floats:
         supported = self.channel.spread(frequencies).ravel()
-        return np.asarray(frequencies.sum() + (self.odds - 1) * supported, dtype=np.float64)
+        supported *= self.odds - 1
+        supported += frequencies.sum()
+        return supported
 
     def adjoint(self, weights: Floats) -> Floats:
-        p, g = self.channel.prime, self.channel.cells
-        supported = self.channel.gather(weights.reshape(p - 1, p, g))
+        supported = self.channel.gather(weights.reshape(self.shape))
         return np.asarray(weights.sum() + (self.odds - 1) * supported, dtype=np.float64)
 
 
@@ -156,11 +157,16 @@ def likelihood(group: Group) -> Likelihood:
 
 def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
-    distinct, seen = _distinct(group.reports)
-    if distinct.shape[0] * channels[0].domain.size > _ENTRIES:
+    most = _ENTRIES // channels[0].domain.size
+    # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
+    if len(group.reports) <= 2 * most or len(_distinct(group.reports[: 2 * most])[0]) <= most:
+        distinct, seen = _distinct(group.reports)
+    else:
+        distinct = group.reports
+    if len(distinct) > most:
         raise RefusedError(
-            f"maximum likelihood over {distinct.shape[0]} different reports would not fit in memory",
-            do='use method="unbiased", or estimate from a part of the reports',
+            f"maximum likelihood over more than {most:,} different reports would not fit in memory",
+            do='use method="smooth", or estimate from a part of the reports',
         )
     bits = channels[0].bits(distinct)
     odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]

@@ -73,12 +73,10 @@ def plan_kary(
     question: str = "",
 ) -> Plan:
     """The best menu of k-ary responses. The blend's error falls as its chance of the truth grows."""
-    wanted = wanted_ratios(mix, epsilons, ratios)
-    exact = shares(mix, wanted)
+    exact, wanted = _asked(mix, epsilons, ratios)
     truths = _two_levels(exact, wanted, Fraction(1), Fraction(1, domain.size - 1))
     hidden: dict[str, Channel] = {t: KaryResponse(domain, p) for t, p in truths.items()}
-    public: dict[str, Channel] = {t: KaryResponse.at(domain, r) for t, r in wanted.items()}
-    return Plan(Survey(question, hidden, exact), Survey(question, public, exact, hidden=False), wanted)
+    return _beside_public(Survey(question, hidden, exact), domain, wanted)
 
 
 def plan_binary(
@@ -96,8 +94,7 @@ def plan_binary(
     """
     if domain.size != 2:
         raise PlanError("this plan is for questions with two answers", do="use plan_kary")
-    wanted = wanted_ratios(mix, epsilons, ratios)
-    exact = shares(mix, wanted)
+    exact, wanted = _asked(mix, epsilons, ratios)
     names, n = list(exact), 2 * len(exact)
     patterns: list[Pattern] = []
     for output in (0, 1):
@@ -113,8 +110,7 @@ def plan_binary(
         name: Table(domain, ((x[2 * t], 1 - x[2 * t + 1]), (1 - x[2 * t], x[2 * t + 1])))
         for t, name in enumerate(names)
     }
-    public: dict[str, Channel] = {t: KaryResponse.at(domain, r) for t, r in wanted.items()}
-    return Plan(Survey(question, hidden, exact), Survey(question, public, exact, hidden=False), wanted)
+    return _beside_public(Survey(question, hidden, exact), domain, wanted)
 
 
 def plan_unary(
@@ -131,8 +127,7 @@ def plan_unary(
     They must share it: otherwise the number of ones in a report tells θ, and with many answers
     hiding adds nothing (docs/local-planning.md).
     """
-    wanted = wanted_ratios(mix, epsilons, ratios)
-    exact = shares(mix, wanted)
+    exact, wanted = _asked(mix, epsilons, ratios)
     best: tuple[float, Survey] | None = None
     for step in range(1, grid):
         no = Fraction(step, 2 * grid)
@@ -147,6 +142,20 @@ def plan_unary(
         raise PlanError("no unary encoding reaches these strengths on this grid", do="raise grid")
     public: dict[str, Channel] = {t: Unary(domain, Fraction(1, 2), 1 / (r + 1)) for t, r in wanted.items()}
     return Plan(best[1], Survey(question, public, exact, hidden=False), wanted)
+
+
+def _asked(
+    mix: Mix, epsilons: Mapping[str, Rational] | None, ratios: Mapping[str, Rational] | None
+) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """Exact shares, and the wanted e^E of each."""
+    wanted = wanted_ratios(mix, epsilons, ratios)
+    return shares(mix, wanted), wanted
+
+
+def _beside_public(hidden: Survey, domain: Categories, wanted: Mapping[str, Fraction]) -> Plan:
+    """This menu, and k-ary response of the same strengths with public parameters."""
+    public: dict[str, Channel] = {t: KaryResponse.at(domain, r) for t, r in wanted.items()}
+    return Plan(hidden, Survey(hidden.question, public, hidden.mix, hidden=False), wanted)
 
 
 def _two_levels(

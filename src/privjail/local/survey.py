@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Channel, Reports
+from privjail.local.channel import Channel, Reports, SupportChannel
 from privjail.local.domain import Categories, Domain, Grid, domain_from
 from privjail.local.duchi import Duchi
 from privjail.local.estimate import Estimate, likely, unbiased
@@ -24,11 +24,11 @@ from privjail.local.likelihood import Group
 from privjail.local.mean import Mean, mean
 from privjail.local.pbp import Strength, check_shape, shares, strengths
 from privjail.local.piecewise import Piecewise
-from privjail.local.shrink import shrunk
+from privjail.local.smooth import smooth
 from privjail.local.table import Table
 from privjail.local.unary import Unary
 
-METHODS = ("ml", "unbiased", "shrunk", "mean")
+METHODS = ("smooth", "ml", "unbiased", "mean")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Survey:
 
     def strengths(self) -> tuple[Strength, ...]:
         """Both strengths of each parameter; with public parameters all are the plain ε."""
-        if self.hidden:
+        if self.hidden and len(self.menu) > 1:  # a menu of one hides nothing: all three are its plain ε
             return tuple(strengths(self.menu, self.mix).values())
         return tuple(Strength(t, self.mix[t], c.ratio, c.ratio, c.ratio) for t, c in self.menu.items())
 
@@ -81,19 +81,24 @@ class Survey:
         reports: Reports,
         thetas: Sequence[str] | None = None,
         *,
-        method: str = "ml",
+        method: str | None = None,
         level: float = 0.95,
         progress: Callable[[float], None] | None = None,
     ) -> Estimate | Mean:
-        """What the reports say about everybody; with E and plain ε of every parameter beside it."""
+        """What the reports say about everybody; with E and plain ε of every parameter beside it.
+
+        Without a method: "smooth" where reports support single answers, "ml" for all other channels.
+        """
         groups = self.groups(reports, thetas)
+        if method is None:
+            method = "smooth" if all(isinstance(c, SupportChannel) for c in self.menu.values()) else "ml"
         result: Estimate | Mean
         if method == "unbiased":
             result = unbiased(groups, level)
         elif method == "ml":
             result = likely(groups, level, progress=progress)
-        elif method == "shrunk":
-            result = shrunk(groups, level)
+        elif method == "smooth":
+            result = smooth(groups, level, progress=progress)
         elif method == "mean":
             result = mean(groups, level)
         else:
