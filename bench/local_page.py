@@ -23,8 +23,8 @@ setting up to k = 100.) Errors are mean squared errors of one frequency.
 **Rule.** A setting is measured a second time, with four times the rounds, if any rival's error is smaller: by more
 than 0.1 % in a paired t-test at 2 %, or by more than a quarter in the mean. It counts against us if that is so again
 (at 1 %). The same estimator of ours runs everywhere; its prior weights were set with these populations in view, on
-other draws. The rule itself was changed twice after results were seen: the band of 0.1 % was added, then the quarter in the
-mean, which counts more against us. So the count below is no forecast for other populations.
+other draws. The rule itself was changed twice after results were seen: the band of 0.1 % was added, then the quarter
+in the mean, which counts more against us. So the count below is no forecast for other populations.
 
 **Result: no worse than any of the six in {won} of {all} settings.**
 """

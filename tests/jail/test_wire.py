@@ -290,7 +290,11 @@ BANNED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda p: str(p.relative_to(SRC)))
+#: What a curator runs on programs that she was sent, on dummy data, before she grants anything. Not part of a jail.
+AUDIT = {SRC / "verify" / "audit.py", SRC / "verify" / "audit_run.py"}
+
+
+@pytest.mark.parametrize("path", sorted({*SRC.rglob("*.py")} - AUDIT), ids=lambda p: str(p.relative_to(SRC)))
 def test_no_code_is_run_that_was_not_written_here(path: Path) -> None:
     """V-27, V-32, V-35: no pickle, no eval, no sandbox to escape from; operations are sent, never code."""
     assert calls_in(path) & BANNED == set()

@@ -83,7 +83,7 @@ def test_exponential_noise_and_permute_and_flip_have_one_law() -> None:
 def test_the_sampler_follows_the_law_and_not_one_30_percent_off_v5(scores: tuple[int, ...]) -> None:
     """V-5."""
     noise = Noise()
-    drawn = [noise.noisy_max(list(scores), 2.0) for _ in range(3000)]
+    drawn = [noise.noisy_max(list(scores), 2.0) for _ in range(12_000)]
     counts = [drawn.count(i) for i in range(4)]
     assert fits(counts, [float(permute_and_flip(scores, Fraction(2))[i]) for i in range(4)])
     if len(set(scores)) > 1:
