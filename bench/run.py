@@ -1,6 +1,6 @@
 """Everything that `make bench` measures: accuracy, then speed. Writes docs/accuracy.md and docs/benchmarks.md.
 
-    python bench/run.py [--quick] [--no-accuracy]
+    python bench/run.py [--quick] [--quick-wire] [--no-accuracy]
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ def page(rows: list[tuple[str, str, str, str]], trees: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="smaller tables, a shorter session")
+    parser.add_argument("--quick-wire", action="store_true", help="a shorter session, the start of the rival's tree")
     parser.add_argument("--no-accuracy", action="store_true", help="measure speed only")
     given = parser.parse_args()
     if not given.no_accuracy:
         accuracy.main()
     trees = speed.rows_and_text()
-    rows = [*trees[0], *tables.rows(given.quick), *wire.rows(given.quick)]
+    rows = [*trees[0], *tables.rows(given.quick), *wire.rows(given.quick or given.quick_wire)]
     plot = speed.plot(rows)
     (ROOT / "docs" / "benchmarks.md").write_text(page(rows, f"{trees[1]}\n{plot}"), encoding="utf-8")
     print("wrote docs/benchmarks.md")
