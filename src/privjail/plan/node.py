@@ -10,6 +10,7 @@ import weakref
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import repeat
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -88,7 +89,7 @@ class Node(metaclass=Interned):
         """Derive the facts, or refuse."""
 
     def fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__match_args__)  # type: ignore[attr-defined]
+        return tuple(map(getattr, repeat(self), self.__match_args__))  # type: ignore[attr-defined]
 
     @property
     def name(self) -> str:
