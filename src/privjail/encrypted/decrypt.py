@@ -77,16 +77,17 @@ class Decryptor:
         if message.shape != (DEGREE + made.bins,) or int(message.max()) >= Q:
             raise PlanError("the masked sum is no ciphertext of this study")
         with self._lock:
-            self._spending.charge(request.release, made)
+            journal = Journal(self._db, request.release)
+            self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:
                 y = shares.opened(self._records, message)
                 reply, kept = self._ours(made, y) if made.method == "ours" else self._partition(made, y)
                 return reply.SerializeToString(), kept
 
-            body = Journal(self._db, request.release).answer("share", request.SerializeToString(), answer)
+            body = journal.answer("share", request.SerializeToString(), answer)
             if made.method == "ours":
-                Journal(self._db, request.release).forget()
+                journal.forget()
         return pb.ShareReply.FromString(body)
 
     def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
