@@ -174,6 +174,14 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
         good(parties, BINS)
 
 
+def test_no_ticket_is_made_that_the_server_would_refuse(parties):
+    assert parties.tickets.is_owner("x" * 200, parties.tickets.owner("x" * 200))
+    for name in ("", "x" * 201):
+        assert not parties.tickets.is_owner(name, b"")
+        with pytest.raises(PlanError, match="1 … 200 characters"):
+            parties.tickets.owner(name)
+
+
 def test_absent_owners_are_for_add_remove_only(tmp_path):
     parties = Parties(tmp_path, bins=BINS, neighbours="replace")
     with parties.in_threads(), Submitter(parties.study) as submitter, pytest.raises(PlanError, match="does not hide who"):
