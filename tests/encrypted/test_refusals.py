@@ -174,6 +174,15 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
         good(parties, BINS)
 
 
+def test_a_server_does_not_start_in_the_others_folder(parties):
+    from privjail.encrypted import compute, decrypt
+
+    with pytest.raises(PlanError, match="'cs' is no decryption server's folder"):
+        decrypt.start(parties.where / "cs", parties.study)
+    with pytest.raises(PlanError, match="'study.json' cannot be read"):
+        compute.start(parties.where / "ds")
+
+
 def test_no_ticket_is_made_that_the_server_would_refuse(parties):
     assert parties.tickets.is_owner("x" * 200, parties.tickets.owner("x" * 200))
     for name in ("", "x" * 201):

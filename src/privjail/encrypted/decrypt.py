@@ -43,8 +43,8 @@ class Decryptor:
     def __init__(self, folder: Path, draw: Draw | None = None) -> None:
         self.offer = Offer.load(folder / "offer.json")
         self._draw: Draw = draw or Noise().laplace
-        self._records = Secret(records(), (folder / "records.key").read_bytes())
-        self._slots = Secret(slots(), (folder / "slots.key").read_bytes())
+        self._records = Secret(records(), keys.secret(folder, "records"))
+        self._slots = Secret(slots(), keys.secret(folder, "slots"))
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)

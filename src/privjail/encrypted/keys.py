@@ -70,6 +70,14 @@ def pair(folder: Path) -> tuple[bytes, bytes]:
         raise PlanError(f"{folder.name!r} is no server's folder", do="make one with: privjail encrypted keys") from None
 
 
+def secret(folder: Path, name: str) -> bytes:
+    """One of the decryption server's secret keys."""
+    try:
+        return (folder / f"{name}.key").read_bytes()
+    except OSError:
+        raise PlanError(f"{folder.name!r} is no decryption server's folder: {name}.key is not there") from None
+
+
 class Tickets:
     """What owners show: an HMAC of their name, so that nobody can submit in another's name or twice."""
 
