@@ -24,7 +24,8 @@ Written by `make bench-histograms`. Errors are L2 norms over all queries of a wo
 thesis: *single* asks for every bin, *prefix* for bins 1 … i for every i, *random* for as many random ranges as there
 are bins. Noise follows the thesis' conventions here, whatever they promise (see
 [decision 0301](decisions/0301-histograms.md)): ours has the noise of replaced records everywhere, and knows the
-number of records, as neighbours do then.
+number of records, as neighbours do then. All have the noise of one server; for the same
+promise the encrypted protocol adds that of two, and so has twice the variance.
 """
 
 

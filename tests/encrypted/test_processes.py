@@ -29,12 +29,15 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
     (tmp_path / "names").write_text("".join(f"p{i}\n" for i in range(40)))
     said("keys", "owners", "cs", "names", "--out", "tickets.csv", cwd=tmp_path)
     said("keys", "operator", "cs", cwd=tmp_path)
+    fingerprint = promise.split("fingerprint: ")[1].split()[0]
     lines = ["owner,bin", *(f"p{i},{i % 4 if i < 30 else ''}" for i in range(40))]
     (tmp_path / "records.csv").write_text("\n".join(lines))
     parties = Parties.__new__(Parties)
     parties.where, parties.processes = tmp_path, {}
     with parties.as_processes():
-        submitted = said("submit", "cs/study.json", "records.csv", "--tickets", "tickets.csv", cwd=tmp_path)
+        submit = ("submit", "cs/study.json", "records.csv", "--tickets", "tickets.csv", "--fingerprint")
+        swapped = privjail(*submit, "0" * 32, cwd=tmp_path)
+        submitted = said(*submit, fingerprint, cwd=tmp_path)
         again = said("submit", "cs/study.json", "records.csv", "--tickets", "tickets.csv", cwd=tmp_path)
         asked = ("publish", "cs/study.json", "--operator", "operator.ticket", "--epsilon", "3/2", "--release", "may")
         published = said(*asked, cwd=tmp_path)
@@ -43,6 +46,7 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
         state = said("status", "cs/study.json", "--operator", "operator.ticket", cwd=tmp_path)
     offline = said("query", "may.json", "0:4", cwd=tmp_path)
 
+    assert swapped.returncode == 2 and "another key, or other terms" in " ".join(swapped.stderr.split())
     assert "40 kept" in submitted and "40 there before" in again
     assert "8 bins" in published and "epsilon: 1.5" in published
     assert "0 … 3" in answers and "2 … 2" in answers and "0 … 3" in offline

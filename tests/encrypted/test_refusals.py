@@ -11,7 +11,7 @@ import pytest
 from privjail.encrypted import analyst
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import P, Q
-from privjail.encrypted.owner import Submitter, read_csv
+from privjail.encrypted.owner import Record, Submitter, read_csv
 from privjail.encrypted.records import encrypt_record, pack, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Offer, Study, Terms
@@ -75,9 +75,23 @@ def test_a_record_counts_once_also_later(parties):
 
 def test_tickets_are_personal(parties):
     assert "ticket" in sent(parties, ("t1", good(parties)), ticket=parties.tickets.owner("t2"))[0][1]
-    with Submitter(parties.study) as submitter, pytest.raises(DPError, match="ticket"):
-        request = pb.MissingRequest(study=parties.study.id, owners=[pb.Owner(name="t1", ticket=b"")])
-        submitter.caller.call("Missing", request, pb.MissingReply)
+    assert sent(parties, ("t3", good(parties))) == [("kept", "")]
+    owners = [pb.Owner(name="t3", ticket=b""), pb.Owner(name="t3", ticket=parties.tickets.owner("t3"))]
+    with Submitter(parties.study) as submitter:
+        for owner, missing in zip(owners, (True, False), strict=True):  # a wrong ticket does not learn who is there
+            request = pb.MissingRequest(study=parties.study.id, owners=[owner])
+            assert list(submitter.caller.call("Missing", request, pb.MissingReply).missing) == [missing]
+
+
+def test_one_wrong_ticket_or_refusal_does_not_stop_a_file(parties):
+    assert sent(parties, ("w1", poly(parties, "2x^3")))[0][0] == "refused"
+    people = [parties.record("w0", 1), parties.record("w1", 1), Record("w2", b"of another", 1), parties.record("w3", 1)]
+    with Submitter(parties.study) as submitter:
+        first, again = submitter.submit(people), submitter.submit(people)
+
+    assert (first.kept, again.known) == (2, 2)
+    for report in (first, again):  # who was refused is told so each time, and never counted as "there before"
+        assert "refused before" in report.refused["w1"] and "ticket" in report.refused["w2"]
 
 
 def test_another_key_or_study_is_refused(parties, tmp_path):
@@ -96,7 +110,7 @@ def test_another_key_or_study_is_refused(parties, tmp_path):
 def test_more_or_less_than_one_unit_is_refused(parties, text):
     results = sent(parties, (f"a{text}", poly(parties, text)), (f"b{text}", good(parties)), (f"c{text}", poly(parties, "1x^7")))
     assert [status for status, _ in results] == ["refused", "kept", "kept"]
-    assert sent(parties, (f"a{text}", good(parties)))[0][0] == "known"  # one attempt for each identity
+    assert sent(parties, (f"a{text}", good(parties)))[0][0] == "refused"  # one attempt for each identity
 
 
 def test_random_bytes_and_half_units_are_refused(parties):
@@ -140,6 +154,14 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
     (tmp_path / "t.csv").write_text("owner,ticket\nbob,00\n")
     with pytest.raises(PlanError, match="no ticket for 'ann'"):
         list(read_csv(tmp_path / "a.csv", tmp_path / "t.csv"))
+    (tmp_path / "short.csv").write_text("owner,bin,ticket\nann,3,00\nbob\n")
+    with pytest.raises(PlanError, match="line 3 of 'short.csv' is cut off"):
+        list(read_csv(tmp_path / "short.csv"))
+    (tmp_path / "latin.csv").write_bytes("owner,bin,ticket\nZoë,3,00\n".encode("latin-1"))
+    with pytest.raises(PlanError, match="UTF-8"):
+        list(read_csv(tmp_path / "latin.csv"))
+    with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="'eve' lies in none"):
+        submitter.submit([parties.record("eve", BINS)])
     (tmp_path / "x.json").write_text("{}")
     for load in (Offer.load, Study.load):
         with pytest.raises(PlanError, match="not of the format"):
@@ -150,6 +172,23 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
         Terms(16, "both", 1)
     with pytest.raises(PlanError, match="none of the study's bins"):
         good(parties, BINS)
+
+
+def test_a_server_does_not_start_in_the_others_folder(parties):
+    from privjail.encrypted import compute, decrypt
+
+    with pytest.raises(PlanError, match="'cs' is no decryption server's folder"):
+        decrypt.start(parties.where / "cs", parties.study)
+    with pytest.raises(PlanError, match="'study.json' cannot be read"):
+        compute.start(parties.where / "ds")
+
+
+def test_no_ticket_is_made_that_the_server_would_refuse(parties):
+    assert parties.tickets.is_owner("x" * 200, parties.tickets.owner("x" * 200))
+    for name in ("", "x" * 201):
+        assert not parties.tickets.is_owner(name, b"")
+        with pytest.raises(PlanError, match="1 … 200 characters"):
+            parties.tickets.owner(name)
 
 
 def test_absent_owners_are_for_add_remove_only(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +44,11 @@ def test_json_brings_everything_back():
     assert all(np.array_equal(back.released[k], h.released[k]) for k in h.released)
     with pytest.raises(DPError, match="no released histogram"):
         PrivateHistogram.from_json("[1]")
+    for part in ({"epsilons": {"a": "1/0"}}, {"released": {"a": [10**30]}}):  # a server may send anything
+        with pytest.raises(DPError, match="no released histogram"):
+            PrivateHistogram.from_json(json.dumps(json.loads(h.to_json()) | part))
+    with pytest.raises(DPError, match="no released histogram"):
+        PrivateHistogram.from_json("[" * 100_000)
 
 
 def test_the_split_adds_up_to_epsilon():

@@ -72,8 +72,10 @@ def keys_decrypt(
     with _errors():
         terms = Terms(bins, neighbours, spelled_amount(budget), check)
         with _progress("making keys"):
-            make_decrypt(out, terms, address)
+            offer = make_decrypt(out, terms, address)
         screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
+        told = f"fingerprint: {offer.fingerprint} (tell the owners: submit --fingerprint)"
+        screen.print(told, highlight=False, soft_wrap=True)
         screen.print(f"promise: {terms.promise}", soft_wrap=True, highlight=False)
 
 
@@ -173,14 +175,21 @@ def submit(
     records: Annotated[Path, typer.Argument(help="CSV with owner, bin and ticket; no bin: takes no part.")],
     tickets: Annotated[Path | None, typer.Option(help="CSV with owner and ticket, if RECORDS has none.")] = None,
     batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 256,
+    fingerprint: Annotated[str | None, typer.Option(help="As the decryption server's operator tells it.")] = None,
 ) -> None:
     """Encrypt records here and submit them. Run again after an interruption: what is there is not sent twice."""
     from privjail.encrypted.owner import Submitter, read_csv
     from privjail.encrypted.study import Study
 
     with _errors():
+        found = Study.load(study)
+        if fingerprint is not None and fingerprint.strip().lower() != found.fingerprint:
+            raise PlanError(
+                f"{study.name!r} has the fingerprint {found.fingerprint}: another key, or other terms",
+                do="do not submit: ask the decryption server's operator",
+            )
         people = list(read_csv(records, tickets))
-        with Submitter(Study.load(study)) as submitter, _progress("encrypting and sending", len(people)) as progress:
+        with Submitter(found) as submitter, _progress("encrypting and sending", len(people)) as progress:
             report = submitter.submit(people, lambda n: progress.update(progress.task_ids[0], advance=n), batch)
         screen.print(f"{report.kept} kept, {report.known} there before, {len(report.refused)} refused")
         for owner, why in list(report.refused.items())[:20]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
-from privjail.encrypted.journal import Database
+from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, Words, uniform
 from privjail.encrypted.plans import plan
 from privjail.encrypted.records import C1_BYTES, RecordError, Sum, fingerprint, read_into, words_of
@@ -88,19 +88,26 @@ class Computer:
             raise PlanError("this is for another study", do="use the newest study file")
 
     def missing(self, request: Any) -> Any:
-        """Whose record is not there yet. Asked by owners before they encrypt, so that a stopped run goes on."""
+        """Whose record is not there yet. Asked by owners before they encrypt, so that a stopped run goes on.
+
+        A wrong ticket learns nothing, and is refused with a reason when the record comes; so is who was refused before.
+        """
         self._this_study(request.study)
         if len(request.owners) > LARGEST_BATCH:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
-        for owner in request.owners:
-            self._owner(owner)
-        known = self._known("name", [owner.name for owner in request.owners])
-        return pb.MissingReply(missing=[owner.name not in known for owner in request.owners])
+        names = [owner.name for owner in request.owners if self._tickets.is_owner(owner.name, owner.ticket)]
+        there = self._known("name", names) - self._refused(names)
+        return pb.MissingReply(missing=[owner.name not in there for owner in request.owners])
 
     def _known(self, column: str, values: list[Any]) -> set[Any]:
         """Those of these names, or fingerprints, that are there already."""
         places = ", ".join("?" * len(values))
         return {x for (x,) in self._db.rows(f"SELECT {column} FROM owners WHERE {column} IN ({places})", *values)}
+
+    def _refused(self, names: list[str]) -> set[str]:
+        """Those of these owners whose record failed the check."""
+        places = ", ".join("?" * len(names))
+        return {x for (x,) in self._db.rows(f"SELECT name FROM owners WHERE kept = 0 AND name IN ({places})", *names)}
 
     def submit(self, request: Any) -> Any:
         """Take a batch: what is wrong is refused one by one, the rest is added and kept before this returns."""
@@ -126,11 +133,15 @@ class Computer:
         results: list[Any] = []
         found: list[_Candidate] = []
         prints = [fingerprint(each.record) for each in submissions]
-        seen = self._known("name", [each.owner.name for each in submissions]) | self._known("fingerprint", prints)
+        names = [each.owner.name for each in submissions]
+        refused = self._refused(names)
+        seen = self._known("name", names) | self._known("fingerprint", prints)
         for place, (each, mark) in enumerate(zip(submissions, prints, strict=True)):
             name = each.owner.name
             try:
                 self._owner(each.owner)
+                if name in refused:
+                    raise RecordError("this owner's record was refused before, and each owner has one try")
                 if name in seen:
                     why = "this owner's record was taken before, and counts once"
                     results.append(pb.Result(status="known", why=why))
@@ -196,7 +207,7 @@ class Computer:
             raise PlanError("a release needs a name of at most 100 characters")
         made = plan(request.method, request.epsilon, self.terms)
         with self._publishing:
-            self._spending.charge(request.release, made)
+            self._spending.charge(request.release, made, Journal(self._db, request.release).mark())
             done = self._published(request.release)
             if done is None:
                 release = Release(request.release, made, self.terms, self._db, self._peer, self._slots, self._draw)

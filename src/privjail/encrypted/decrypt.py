@@ -43,8 +43,8 @@ class Decryptor:
     def __init__(self, folder: Path, draw: Draw | None = None) -> None:
         self.offer = Offer.load(folder / "offer.json")
         self._draw: Draw = draw or Noise().laplace
-        self._records = Secret(records(), (folder / "records.key").read_bytes())
-        self._slots = Secret(slots(), (folder / "slots.key").read_bytes())
+        self._records = Secret(records(), keys.secret(folder, "records"))
+        self._slots = Secret(slots(), keys.secret(folder, "slots"))
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)
@@ -77,16 +77,17 @@ class Decryptor:
         if message.shape != (DEGREE + made.bins,) or int(message.max()) >= Q:
             raise PlanError("the masked sum is no ciphertext of this study")
         with self._lock:
-            self._spending.charge(request.release, made)
+            journal = Journal(self._db, request.release)
+            self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:
                 y = shares.opened(self._records, message)
                 reply, kept = self._ours(made, y) if made.method == "ours" else self._partition(made, y)
                 return reply.SerializeToString(), kept
 
-            body = Journal(self._db, request.release).answer("share", request.SerializeToString(), answer)
+            body = journal.answer("share", request.SerializeToString(), answer)
             if made.method == "ours":
-                Journal(self._db, request.release).forget()
+                journal.forget()
         return pb.ShareReply.FromString(body)
 
     def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB UNIQUE, kept INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS total (id INTEGER PRIMARY KEY CHECK (id = 0), words BLOB, submissions INTEGER)",
 )
+
+FORGET = "DELETE FROM steps WHERE release = ? AND asked IS NULL"  # what no later answer needs
 
 
 class Database:
@@ -53,6 +56,11 @@ class Database:
     def rows(self, query: str, *values: Any) -> list[Any]:
         with self._lock:
             return self._db.execute(query, values).fetchall()
+
+    def empty_log(self) -> None:
+        """Cut off the write-ahead log, which holds deleted rows until it is used again."""
+        with self._lock:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         with self._lock:
@@ -86,6 +94,10 @@ class Journal:
             db.execute("INSERT INTO steps VALUES (?, ?, NULL, ?)", (self._release, step, to_bytes(made)))
         return made
 
+    def mark(self) -> str:
+        """A random name of this release, noted here before the ledger notes it: an old copy of this file lacks it."""
+        return self.answer("begun", b"", lambda: (secrets.token_bytes(16), {})).hex()
+
     def read(self, step: str) -> Arrays:
         """What an earlier step kept."""
         found = self._db.rows("SELECT body FROM steps WHERE release = ? AND step = ?", self._release, step)
@@ -116,4 +128,5 @@ class Journal:
     def forget(self) -> None:
         """Delete the shares, masks and noise of a release that is over. Its answers stay."""
         with self._db.writing() as db:
-            db.execute("DELETE FROM steps WHERE release = ? AND asked IS NULL", (self._release,))
+            db.execute(FORGET, (self._release,))
+        self._db.empty_log()

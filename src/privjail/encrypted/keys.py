@@ -17,6 +17,8 @@ from privjail.encrypted.study import Offer, Server, Study, Terms
 from privjail.errors import PlanError
 from privjail.jail.tls import make_certificates
 
+LONGEST_NAME = 200
+
 
 def _new(folder: Path) -> None:
     try:
@@ -68,6 +70,14 @@ def pair(folder: Path) -> tuple[bytes, bytes]:
         raise PlanError(f"{folder.name!r} is no server's folder", do="make one with: privjail encrypted keys") from None
 
 
+def secret(folder: Path, name: str) -> bytes:
+    """One of the decryption server's secret keys."""
+    try:
+        return (folder / f"{name}.key").read_bytes()
+    except OSError:
+        raise PlanError(f"{folder.name!r} is no decryption server's folder: {name}.key is not there") from None
+
+
 class Tickets:
     """What owners show: an HMAC of their name, so that nobody can submit in another's name or twice."""
 
@@ -78,6 +88,8 @@ class Tickets:
             raise PlanError(f"{folder.name!r} is no compute server's folder") from None
 
     def owner(self, name: str) -> bytes:
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise PlanError(f"an owner's name has 1 … {LONGEST_NAME} characters, this one {len(name)}")
         return hmac.digest(self._key, b"owner\0" + name.encode(), hashlib.sha256)
 
     def operator(self) -> bytes:
@@ -85,7 +97,7 @@ class Tickets:
         return hmac.digest(self._key, b"operator\0", hashlib.sha256)
 
     def is_owner(self, name: str, ticket: bytes) -> bool:
-        return 0 < len(name) <= 200 and secrets.compare_digest(self.owner(name), ticket)
+        return 0 < len(name) <= LONGEST_NAME and secrets.compare_digest(self.owner(name), ticket)
 
     def is_operator(self, ticket: bytes) -> bool:
         return secrets.compare_digest(self.operator(), ticket)

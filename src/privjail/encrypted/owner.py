@@ -48,7 +48,8 @@ def read_csv(path: Path, tickets: Path | None = None) -> Iterator[Record]:
         except KeyError:
             raise PlanError(f"there is no ticket for {row['owner']!r}") from None
         except ValueError:
-            raise PlanError(f"the line of {row['owner']!r} cannot be read", do="bins are whole numbers") from None
+            do = "bins are whole numbers, tickets are as they were handed out"
+            raise PlanError(f"the line of {row['owner']!r} cannot be read", do=do) from None
 
 
 def _rows(path: Path, *needed: str) -> Iterator[dict[str, str]]:
@@ -58,9 +59,15 @@ def _rows(path: Path, *needed: str) -> Iterator[dict[str, str]]:
             lacking = [name for name in needed if name not in (reader.fieldnames or ())]
             if lacking:
                 raise PlanError(f"{path.name!r} has no column {lacking[0]!r}", do=f"it needs: {', '.join(needed)}")
-            yield from reader
+            for row in reader:
+                if any(row[name] is None for name in needed):  # who takes no part has an empty bin, not none
+                    at = f"line {reader.line_num} of {path.name!r}"
+                    raise PlanError(f"{at} is cut off", do=f"it needs: {', '.join(needed)}")
+                yield row
     except OSError as e:
         raise PlanError(f"{path.name!r} cannot be read: {e.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise PlanError(f"{path.name!r} is no CSV file in UTF-8") from None
 
 
 class Submitter:
@@ -106,6 +113,9 @@ class Submitter:
         bins = self._study.terms.bins
         if self._study.terms.neighbours == "replace" and any(each.bin is None for each in people):
             raise PlanError("this study does not hide who takes part", do="leave out people who take no part")
+        outside = [each.owner for each in people if each.bin is not None and not 0 <= each.bin < bins]
+        if outside:
+            raise PlanError(f"the record of {outside[0]!r} lies in none of the study's bins", do=f"use 0 … {bins - 1}")
         return pb.SubmitRequest(
             study=self._study.id,
             key=self._study.key,

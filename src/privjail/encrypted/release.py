@@ -8,7 +8,7 @@ import numpy as np
 
 from privjail.encrypted import compare, publication, shares
 from privjail.encrypted import encrypted_pb2 as pb
-from privjail.encrypted.journal import Arrays, Database, Journal
+from privjail.encrypted.journal import FORGET, Arrays, Database, Journal
 from privjail.encrypted.numbers import P, Whole, centred
 from privjail.encrypted.plans import Plan, bucket_starts
 from privjail.encrypted.records import Sum
@@ -57,7 +57,8 @@ class Release:
         text = publication.histogram(self.plan, self.terms, self._submissions, *self._noisy).to_json()
         with self._db.writing() as db:
             db.execute("INSERT INTO published (release, body) VALUES (?, ?)", (self.name, text))
-        self._journal.forget()
+            db.execute(FORGET, (self.name,))
+        self._db.empty_log()
         return text
 
     def _noise(self, step: str, scale: float, n: int) -> Whole:
@@ -84,9 +85,11 @@ class Release:
         sums = block_sums(masks)
         if reply["leaves"].shape != masks.shape or reply["blocks"].shape != sums.shape:
             raise DPError("the decryption server answered for another histogram")
-        leaves = centred(reply["leaves"] - masks) + self._noise("first", self.plan.first, len(masks))
-        blocks = centred(reply["blocks"] - sums) + self._noise("second", self.plan.second, len(sums))
-        return leaves, blocks
+        # This noise is added before numbers are reduced modulo P. After it, a decryption server that shifts a count to
+        # the edge of the range would see, free of noise, on which side it falls.
+        leaves = reply["leaves"] - masks + self._noise("first", self.plan.first, len(masks))
+        blocks = reply["blocks"] - sums + self._noise("second", self.plan.second, len(sums))
+        return centred(leaves), centred(blocks)
 
     # -- partition
 
@@ -124,7 +127,7 @@ class Release:
         hidden = np.add.reduceat(masks, bucket_starts(merges))
         if opened["sums"].shape != hidden.shape:
             raise DPError("the decryption server answered for other buckets")
-        return merges, centred(opened["sums"] - hidden) + self._noise("second", self.plan.second, len(hidden))
+        return merges, centred(opened["sums"] - hidden + self._noise("second", self.plan.second, len(hidden)))
 
 
 def _bytes(raw: bytes) -> Whole:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from privjail.encrypted.plans import Plan
-from privjail.errors import BudgetExceeded, PlanError
+from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.jail.store import SQLiteStore
 
 
@@ -18,28 +18,36 @@ class Spending:
         self._store = SQLiteStore(folder, new=not (folder / "ledger.sqlite").exists())
         self._lock = threading.Lock()
         self._budget = budget
-        self._charges: dict[str, tuple[str, Fraction]] = {}
+        self._charges: dict[str, tuple[str, Fraction, str]] = {}
         for event in self._store.start():
             self._take(event.body)
 
     def _take(self, body: dict[str, str]) -> None:
-        self._charges[body["release"]] = (body["method"], Fraction(body["epsilon"]))
+        self._charges[body["release"]] = (body["method"], Fraction(body["epsilon"]), body.get("mark", ""))
 
     @property
     def spent(self) -> Fraction:
-        return sum((epsilon for _, epsilon in self._charges.values()), Fraction(0))
+        return sum((epsilon for _, epsilon, _ in self._charges.values()), Fraction(0))
 
     @property
     def budget(self) -> Fraction:
         return self._budget
 
-    def charge(self, release: str, plan: Plan) -> None:
-        """Charge a release, durably. One that was charged before is not charged again, and must be the same."""
+    def charge(self, release: str, plan: Plan, mark: str) -> None:
+        """Charge a release, durably. One that was charged before is not charged again, and must be the same.
+
+        So must be the state it goes on from, which `mark` tells: without it noise would be drawn twice for one charge.
+        """
         with self._lock:
             known = self._charges.get(release)
             if known is not None:
-                if known != (plan.method, plan.epsilon):
+                if known[:2] != (plan.method, plan.epsilon):
                     raise PlanError(f"release {release!r} was begun with another method or ε", do="use another name")
+                if known[2] != mark:
+                    raise DPError(
+                        f"release {release!r} was paid for, but state.sqlite does not know it: lost, or an old copy",
+                        do="put the newest state.sqlite back, or use another name",
+                    )
                 return
             left = self._budget - self.spent
             if plan.epsilon > left:
@@ -47,7 +55,7 @@ class Spending:
                     f"this release costs {plan.epsilon}, and {left} of the study's {self._budget} are left",
                     do="use what was published: range queries of it cost nothing",
                 )
-            body = {"release": release, "method": plan.method, "epsilon": str(plan.epsilon)}
+            body = {"release": release, "method": plan.method, "epsilon": str(plan.epsilon), "mark": mark}
             with self._store.writing() as writing:
                 for event in self._store.news():
                     self._take(event.body)

@@ -16,6 +16,7 @@ from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 FORMAT = "privjail encrypted study 1"
+FINGERPRINT = 32  # hexadecimal digits
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class Offer:
     slots_key: bytes
     decrypt: Server
 
+    @property
+    def fingerprint(self) -> str:
+        """Of terms and key: a study file with another one does not come from this server."""
+        return _id(self.terms, self.records_key).hex()[:FINGERPRINT]
+
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
         keys = {"records_key": _text(self.records_key), "slots_key": _text(self.slots_key)}
@@ -98,8 +104,12 @@ class Study:
     @property
     def id(self) -> bytes:
         """The name of the study: another promise is another study."""
-        terms = json.dumps(asdict(self.terms), sort_keys=True, default=str)
-        return hashlib.sha256(terms.encode() + self.key).digest()
+        return _id(self.terms, self.records_key)
+
+    @property
+    def fingerprint(self) -> str:
+        """What owners compare with what the decryption server's operator tells them."""
+        return self.id.hex()[:FINGERPRINT]
 
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
@@ -113,6 +123,11 @@ class Study:
             return cls(terms, _bytes(found["records_key"]), Server(**found["compute"]))
         except (KeyError, TypeError, ValueError):
             raise PlanError(f"{path.name!r} is no study") from None
+
+
+def _id(terms: Terms, records_key: bytes) -> bytes:
+    spelled = json.dumps(asdict(terms), sort_keys=True, default=str)
+    return hashlib.sha256(spelled.encode() + hashlib.sha256(records_key).digest()).digest()
 
 
 def _text(raw: bytes) -> str:

@@ -111,7 +111,7 @@ class PrivateHistogram:
                 {name: np.array(vector, dtype=np.int64) for name, vector in found["released"].items()},
                 bool(found["exact"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as problem:
             raise PlanError("this text is no released histogram") from problem
 
     def __repr__(self) -> str:
