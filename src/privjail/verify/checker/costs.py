@@ -8,10 +8,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, largest_square, root_below
+from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, largest_square, root_below, whole
 from privjail.verify.checker.tables import Vec
 
 DIGITS = Context(60)
+OWN = dict.fromkeys(("laplace", "exponential", "noisy_max", "above_threshold"), [["epsilon"]])
+OWN["gaussian"] = [["epsilon", "delta"], ["rho"]]
 
 
 def norm(v: Vec, name: str) -> Fraction | None:
@@ -25,23 +27,31 @@ def norm(v: Vec, name: str) -> Fraction | None:
     return reach if v.way == "shared" or reach is None else reach * root_below(Fraction(v.size))
 
 
+def asked(m: dict[str, Any]) -> list[Any]:
+    """ε, δ and ρ of a mechanism: those that it has and no others, or one could be noised for and another be paid."""
+    if m["kind"] not in OWN:
+        raise CannotCheck(f"mechanism {m['kind']!r}")
+    given = {k: Fraction(m[k]) for k in ("epsilon", "delta", "rho") if m.get(k) is not None}
+    if list(given) not in OWN[m["kind"]] or min(given.values()) <= 0:
+        raise Wrong("the parameters are not those of the mechanism, or not positive")
+    return [given.get(k) for k in ("epsilon", "delta", "rho")]
+
+
 def noise_fits(m: dict[str, Any], noise: dict[str, Any], v: Vec, reach: Fraction) -> bool:
     """Refuse noise that is too small for its sensitivity. Whether a share of the edits costs that share of the loss."""
-    eps, delta, rho = (None if m.get(k) is None else Fraction(m[k]) for k in ("epsilon", "delta", "rho"))
+    eps, delta, rho = asked(m)
     finer = Fraction(1)
     if m["kind"] == "gaussian" and eps is not None and delta is not None:
         spare = v.size * (1 + math.exp(eps)) / (12 * 2.0**80)
-        enough = not reach or gaussian_delta(Fraction(noise["sigma"]) / reach, eps) + spare <= float(delta)
+        enough = not reach or gaussian_delta(abs(Fraction(noise["sigma"])) / reach, eps) + spare <= float(delta)
     elif m["kind"] == "gaussian" and rho is not None:
         enough = Fraction(noise["sigma"]) ** 2 * 2 * rho >= reach * reach
-    elif eps is None or m["kind"] not in ("laplace", "exponential", "noisy_max", "above_threshold"):
-        raise CannotCheck(f"mechanism {m['kind']!r}")
     elif m["kind"] == "exponential":
-        enough = not reach or Fraction(noise["rate"]) * 2 * reach <= eps
+        enough = not reach or abs(Fraction(noise["rate"])) * 2 * reach <= eps
     else:
         finer = Fraction(noise["grid"]) / v.grid
         steps = math.floor(reach / Fraction(noise["grid"])) + (finer != 1) * (v.size if m["kind"] == "laplace" else 1)
-        share = {"laplace": 1, "above_threshold": 4, "noisy_max": m.get("k", 1) * (1 if v.monotone else 2)}[m["kind"]]
+        share = {"laplace": 1, "above_threshold": 4, "noisy_max": whole(m.get("k", 1), 1) * (2 - v.monotone)}[m["kind"]]
         least = share * steps / eps
         enough = finer >= 1 == finer.denominator and Fraction(noise["scale"]) >= least
         enough &= m["kind"] != "above_threshold" or Fraction(noise["outer"]) >= least / 2
@@ -61,7 +71,7 @@ def gaussian_delta(sigma: Any, eps: Any) -> float:
 
 def least_cost(m: dict[str, Any], notion: dict[str, Any]) -> list[Fraction]:
     """What a release must at least be charged, in a notion of privacy."""
-    eps, delta, rho = (None if m.get(k) is None else Fraction(m[k]) for k in ("epsilon", "delta", "rho"))
+    eps, delta, rho = asked(m)
     if m["kind"] == "exponential" and eps is not None:
         rho = eps * eps / 8
     match notion["kind"], m["kind"] != "gaussian":
@@ -73,6 +83,8 @@ def least_cost(m: dict[str, Any], notion: dict[str, Any]) -> list[Fraction]:
             return [rho if rho is not None else eps * eps / 2]  # type: ignore[operator]
         case "renyi", pure if rho is not None or (pure and eps is not None):
             order = Fraction(notion["order"])
+            if order <= 1:
+                raise Wrong("the order of a Rényi budget is above 1")
             known = [order * x for x in (rho,) if x is not None]
             return [min(known + [y for x in (eps,) if x is not None for y in (x, _response(x, order))])]
     raise CannotCheck(f"{m['kind']} paid under {notion['kind']}")

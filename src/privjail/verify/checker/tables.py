@@ -11,7 +11,7 @@ from math import gcd, lcm, prod
 from typing import Any
 
 from privjail.verify.checker.columns import Col, truth, value
-from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times
+from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times, whole
 
 ONE, EMPTY = Fraction(1), either([])
 
@@ -73,12 +73,12 @@ def rows_of(kind: str, f: list[Any], me: int, claimed: list[Cell], known: Callab
         held = kind == "filter" and _holds(rows, f[1], claimed, known)
         return replace(rows, id=me, kind=kind, fields=f, cells=claimed if held else rows.cells)
     if kind == "window":
-        out = rows.over(2 * (f[1] + 1 + f[2]) - 1)
+        out = rows.over(2 * (whole(f[1], 0) + 1 + whole(f[2], 0)) - 1)
     elif kind == "group_head":
-        source, out = known(rows.base), rows.over(2)
-        if source.kind == "source" and f[1].kind == "column" and f[1].fields[1] == source.fields[1]:
-            few = (reach := largest(rows.form)) is not None and reach <= f[2]
-            out = rows if few else replace(rows, factor=Fraction(f[2]), cap=None, cells=source.cells)
+        source, out, most = known(rows.base), rows.over(2), whole(f[2], 1)
+        if (source.kind, f[1].kind) == ("source", "column") and f[1].fields[1] == source.fields[1] is not None:
+            few = (reach := largest(rows.form)) is not None and reach <= most
+            out = rows if few else replace(rows, factor=Fraction(most), cap=None, cells=source.cells)
     elif kind == "slice":
         chain, first = [(f[1], f[2])], rows
         while first.kind == "slice":
@@ -176,7 +176,7 @@ def vector(kind: str, f: list[Any]) -> Vec:
             return _one(tally(rows, [key], None), rows.form)
         case "ranks", [rows, col, points, below, above, target]:
             need(rows, col)
-            each, grid = times(rows.form, max(below, above)), common(below, above, abs(target))
+            each, grid = times(rows.form, max(abs(below), abs(above))), common(below, above, abs(target))
             return Vec(len(points), lambda _: each, "together", each, grid, rows.cells, rows.cap is not None, False)
         case "known", [c]:
             return Vec(1, lambda _: [{}], "listed", None, abs(c) or ONE, [], False, True)
@@ -195,7 +195,7 @@ def vector(kind: str, f: list[Any]) -> Vec:
             alike = a.way == b.way != "listed" and (a.way == "together" or cells_of(a.whole) == cells_of(b.whole))
             whole = plus(a.whole, b.whole) if alike else None
             return _many([a, b], a.size, lambda i: plus(a.at(i), b.at(i)), a.way if alike else "listed", whole)
-        case ("stack" | "beside"), [[Vec() as a, *_] as parts, labels] if len(parts) == len(labels):
+        case (("stack" | "beside"), [[Vec() as a, *_] as parts, labels]) if len(parts) == len(labels):
             n = len(parts)
             return _many(parts, n * a.size, lambda i: parts[i % n].at(i // n), "listed", None)
     raise CannotCheck(f"operation {kind!r}")
