@@ -82,7 +82,7 @@ class Trace:
         sys.settrace(None)
         for name, number in (("stdout", 1), ("stderr", 2)):
             real = io.FileIO(number, "w", closefd=False)
-            setattr(sys, name, io.TextIOWrapper(real, encoding="utf-8", write_through=True))  # type: ignore[type-var]
+            setattr(sys, name, io.TextIOWrapper(real, encoding="utf-8", write_through=True))
 
     def follow(self, on: bool) -> None:
         """Note the lines that the program runs, or pause while the auditor is at work."""
@@ -160,8 +160,8 @@ class Trace:
             if path.is_file() and not path.is_symlink():
                 here.append(str(path))
             else:
-                body = f"link to {os.readlink(path)}" if path.is_symlink() else "folder"
-                self.say("file", f"{path.relative_to(self.scratch)}: {body}", line=0)
+                what = f"link to {os.readlink(path)}" if path.is_symlink() else "folder"
+                self.say("file", f"{path.relative_to(self.scratch)}: {what}", line=0)
         for name in sorted({*here, *self.written} - self.data):
             try:
                 body = Path(name).read_bytes()

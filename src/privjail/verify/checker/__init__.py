@@ -3,8 +3,6 @@
 It shares no code with the library that made them. What it does not know it cannot check, and says so.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
@@ -12,9 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.verify.checker.columns import LOW, Col, checked, read
-from privjail.verify.checker.costs import charged, least_cost, noise_fits, norm
 from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, whole
-from privjail.verify.checker.tables import Table, Vec, rows_of, vector
+from privjail.verify.checker.tables import Table, Vec, charged, least_cost, noise_fits, norm, rows_of, vector
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 OVER = {"column": ("source",), "lag": ("window",), "carried": ("slice", "group_head", "window")}

@@ -4,8 +4,6 @@ All operations are monotone, or made of a few monotone pieces: what they give is
 the inputs' ranges, and beside zero.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from typing import Any
 from privjail.verify.checker.forms import CannotCheck, Wrong
 
 LOW, HIGH, FAR = -(2**63), 2**63 - 1, 1.7976931348623157e308
-TRIED, EPOCH, YEARS = 20_000, datetime.datetime(1970, 1, 1), (-200_000, 200_000)
+TRIED, EPOCH = 20_000, datetime.datetime(1970, 1, 1)  # combinations of critical values
 NEAR: dict[str, list[Any]] = {"Int64": [LOW, HIGH, 0, 1, -1], "datetime64[us]": [-(10**16), 10**17]}
 NEAR["Float64"] = [-FAR, FAR, 0.0, 1.0, -1.0, 0.5, -0.5, 5e-324, -5e-324]
 PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
@@ -94,11 +92,8 @@ def alike(a: Any, b: Any) -> bool:
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
-PLAIN: dict[str, Any] = {
-    "constant": value,
-    "isnull": lambda a: a is None,
-    "fillnull": lambda a, b: b if a is None else a,
-}
+PLAIN: dict[str, Any] = {"constant": value, "isnull": lambda a: a is None}
+PLAIN["fillnull"] = lambda a, b: b if a is None else a
 PLAIN |= {"where": lambda c, a, b: a if c is True else b, "nullwhere": lambda c, a: None if c is True else a}
 PLAIN["isin"] = lambda a, values: any(alike(a, value(v)) for v in values)
 
@@ -109,21 +104,20 @@ def literals(x: Any) -> list[Any]:
 
 
 def critical(dom: Dom, constants: list[Any]) -> list[Any]:
-    found = [*dom.points(), *constants]
+    found = [*constants]
     for x in constants:
         if type(x) in (int, float) and math.isfinite(x):
             found += [math.floor(x) + more for more in (-1, 0, 1, 2)] if dom.type == "Int64" else [float(x)]
             found += [math.nextafter(x, FAR), math.nextafter(x, -FAR)]
-    return list(dict.fromkeys(x for x in found if dom.holds(x)))
+    return list(dict.fromkeys([*dom.points(), *(x for x in found if dom.type != "category" and dom.holds(x))]))
 
 
 def limits(kind: str, f: list[Any], doms: list[Dom]) -> list[Any]:
     """What comes out between the critical values, of operations that are not monotone."""
     match kind, f:
-        case "part", ["year", _]:
-            return [end for end, known in zip(YEARS, (doms[0].lo, doms[0].hi), strict=True) if known is None]
         case "part", [part, _]:
-            return [*PARTS[part]]
+            years = [end for end, known in ((-200_000, doms[0].lo), (200_000, doms[0].hi)) if known is None]
+            return [*PARTS.get(part, years)]
         case "text", ["len", *_]:
             return [HIGH]
         case "arithmetic", ["%", *_]:
@@ -142,13 +136,10 @@ def checked(kind: str, f: list[Any], claim: Dom) -> bool:
     for inputs in product(*tried):
         try:
             found = result(kind, [inputs[places.index(i)] if i in places else x for i, x in enumerate(f)], doms, claim)
-        except (ValueError, ZeroDivisionError):  # what cannot be computed is missing
-            found = None
-        except OverflowError:
-            found = math.inf
-        if type(found) in (int, float) and not least <= found <= most:  # missing; but just before that it is not
-            seen, found = [*seen, max(least, min(most, found))], None
-        seen.append(found)
+        except (ValueError, ArithmeticError) as e:  # what cannot be computed is missing
+            found = math.inf if isinstance(e, OverflowError) else None
+        over = type(found) in (int, float) and not least <= found <= most  # missing; but just before that it is not
+        seen += [max(least, min(most, found)), None] if over else [found]
     if wrong := [x for x in seen if not claim.holds(x)]:
         raise Wrong(f"the claimed domain does not hold {wrong[0]!r}")
     return {claim.lo, claim.hi} - {None} <= {*seen} and (not claim.null or None in seen)

@@ -4,8 +4,6 @@ A cell is a path of steps: ((data set,), (base, by, key), …). η of a data set
 partition makes of a cell share its η. A form is largest where η is 0 or 1 everywhere (the constraints are a tree).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
