@@ -145,3 +145,9 @@ def test_over_the_wire(tmp_path: Path) -> None:
         finally:
             pj.disconnect()
     assert right.epsilon <= 1 < wrong.epsilon
+
+
+def test_missing_outputs_are_refused() -> None:
+    """Fewer outputs on one side would look like a small probability."""
+    with pytest.raises(PlanError, match="400 outputs were asked for, 100 came"):
+        lower_bound(lambda x, n: [0] * (n if x else 100), 0, 1, samples=400, many=True)

@@ -160,3 +160,19 @@ def test_a_stated_law_may_not_exceed_what_was_found_by_more_than_was_lost() -> N
     assert found.law == {0: F(1, 2), 1: F(1, 2)} and found.lost == 0
     assert agrees(found, {0: F(1, 2), 1: F(1, 2)})
     assert not agrees(found, {0: F(1, 2), 1: F(1, 2), 2: F(1, 100)}) and not agrees(found, {0: F(1, 2), 1: F(2, 3)})
+
+
+def test_mass_that_a_law_leaves_out_counts_as_delta() -> None:
+    """A table that is cut off must not look private."""
+    cut = {0: {"a": F(1, 2)}, 1: {"a": F(1, 2)}}
+    verdict = check(cut.__getitem__, [(0, 1)], factor=F(2))
+
+    assert not verdict.holds() and verdict.delta == F(1, 2)
+    with pytest.raises(PlanError):
+        check(lambda _: {"a": F(3, 2), "b": F(-1, 2)}, [(0, 1)], factor=F(2))
+
+
+def test_no_neighbours_are_no_verdict() -> None:
+    """An iterator that is used up would hold for everything."""
+    with pytest.raises(PlanError, match="nothing was checked"):
+        check(lambda _: {"a": F(1)}, iter([]), factor=F(2))

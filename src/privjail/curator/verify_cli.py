@@ -105,6 +105,8 @@ def _show(report: Any, name: str) -> None:
     out.print(f"inputs of mechanisms that a neighbour moved: {report.moved}", soft_wrap=True)
     out.print(f"releases whose claims were checked again: {report.checked} of {report.releases}", soft_wrap=True)
     verdict = "[green]no leak found[/green]" if report.clean else f"[red]{len(report.leaks)} leaks found[/red]"
+    if report.clean and report.left_out:  # a leak may hide there
+        verdict = f"[yellow]no leak found, but {report.left_out} places could not be compared[/yellow]"
     out.print(f"{escape(name)}: {verdict}", soft_wrap=True)
 
 

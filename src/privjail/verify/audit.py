@@ -32,6 +32,7 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     worlds: int = 0
     datasets: list[str] = field(default_factory=list)
+    left_out: int = 0  # places that differ on the same data, and were not compared
     releases: int = 0
     moved: int = 0  # released values whose exact input differed between neighbours
     checked: int = 0  # releases whose claims the independent checker confirmed
@@ -87,7 +88,7 @@ class Auditor:
                 why = direct[-2000:] or "it ended itself, or took too long"
                 raise DPError(f"the program cannot be audited, its process died: {why}")
             died = [{"kind": "end", "text": "the process died", "line": 0}]
-            return {"messages": died, "findings": [], "lines": [], "releases": [], "opened": {}}
+            return {"messages": died, "findings": [], "notes": [], "lines": [], "releases": [], "opened": {}}
         found: dict[str, Any] = json.loads(trace.read_text(encoding="utf-8"))
         if direct:
             found["messages"].append({"kind": "direct output", "text": direct, "line": 0})
@@ -141,6 +142,7 @@ class _Audit:
         total, done = 2 + len(sets) * len(edits) + 2 * bool(sets), 2
         again = self._world("again", answers=base["releases"])
         flaky = differences(base, again)
+        self.report.left_out = len({each.place for each in flaky})
         for each in flaky:
             self.report.remarks.append(f"differs between two runs on the same data, so it is not compared: {each.what}")
         self._own(base)
@@ -182,6 +184,7 @@ class _Audit:
         end = next(m for m in base["messages"] if m["kind"] == "end")
         if end["text"] != "exit 0":
             self.report.remarks.append(f"the program ended with: {end['text']}")
+        self.report.remarks += base["notes"]
         self.report.releases = len(base["releases"])
         refuted, unknown, self.report.checked = claimed(base)
         self.report.remarks += unknown

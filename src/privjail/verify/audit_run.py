@@ -6,14 +6,20 @@ world's answers; connecting leads to the auditor's jail; and the engine notes wh
 
 from __future__ import annotations
 
+import atexit
 import csv
+import gc
 import hashlib
+import io
 import json
 import os
 import runpy
 import signal
 import sys
+import threading
+import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +39,7 @@ from privjail.verify.audit_data import dummy, edited
 from privjail.verify.audit_trace import LIBRARY, Fingerprint, Trace
 
 MOST_ROWS = 400  # of a table whose rows are noted
+CHILDREN = 5  # seconds to wait for processes that the program left behind
 
 
 class Run:
@@ -61,6 +68,7 @@ class Run:
         self.jail = session.jail()
         self.trace.watch()
         code = self._run()
+        _ended()
         self.trace.follow(False)
         for stream in (sys.stdout, sys.stderr):
             stream.end()  # type: ignore[union-attr]
@@ -69,6 +77,7 @@ class Run:
         self.trace.files()
         return {
             "messages": self.trace.messages, "findings": self.trace.findings, "lines": self.trace.lines,
+            "notes": self.trace.notes,
             "releases": self.releases, "opened": self.opened,
         }  # fmt: skip
 
@@ -78,6 +87,7 @@ class Run:
         except SystemExit as e:
             return f"exit {e.code}"
         except BaseException as e:  # noqa: BLE001  (whatever ends a program is a message)
+            sys.excepthook(type(e), e, e.__traceback__)  # shows causes and notes too, or what the program put there
             where = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == self.trace.program]
             return f"{type(e).__name__} in line {where[-1] if where else '?'}: {e}"
         return "exit 0"
@@ -300,6 +310,22 @@ def _seen(rows: Rows) -> list[Any]:
     return [Carried(base, c) for c in inner]
 
 
+def _ended() -> None:
+    """What Python does when a program ends: threads and exit functions may still say something; files are flushed."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.settrace(None)
+    for each in gc.get_objects():
+        if isinstance(each, (io.TextIOWrapper, io.BufferedWriter)):
+            with suppress(OSError, ValueError):
+                each.flush()
+    until = time.monotonic() + CHILDREN
+    with suppress(ChildProcessError):
+        while time.monotonic() < until:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.02)
+
+
 def serve() -> None:
     """Fork a run for each line of standard input."""
     import opendp.measurements  # noqa: F401
@@ -316,7 +342,9 @@ def serve() -> None:
                 saved = [os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(quiet, 1), os.dup2(quiet, 2)]
                 del saved
                 signal.alarm(job["seconds"])
-                Path(job["trace"]).write_text(json.dumps(Run(job).go()), encoding="utf-8")
+                me, found = os.getpid(), json.dumps(Run(job).go())
+                if os.getpid() == me:  # and not a child that the program forked
+                    Path(job["trace"]).write_text(found, encoding="utf-8")
             except BaseException:  # noqa: BLE001
                 os.write(2, traceback.format_exc().encode())
             finally:

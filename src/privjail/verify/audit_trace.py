@@ -16,7 +16,12 @@ LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
 MOST_LINES = 50_000  # of the program's path that are kept
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 STARTERS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+RESOLVERS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "urllib.Request")
+SENDERS = ("socket.connect", "socket.sendto", "socket.sendmsg", "http.client.send", "smtplib.send", "ftplib.sendcmd")
+PLACERS = ("os.mkdir", "os.rename", "os.link", "os.symlink", "os.chmod")
+BLINDERS = ("sys.settrace", "sys.setprofile")
 LOOKERS = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
+WATCHED = {*RESOLVERS, *SENDERS, *PLACERS, *BLINDERS, *STARTERS, *LOOKERS, "os.putenv"}
 
 
 class Trace:
@@ -27,6 +32,7 @@ class Trace:
         self.program, self.scratch = str(program.resolve()), scratch
         self.messages: list[dict[str, Any]] = []
         self.findings: list[dict[str, Any]] = []
+        self.notes: list[str] = []  # what is done where the auditor cannot follow
         self.lines: list[int] = []
         self.data: set[str] = set()  # files of private data
         self.written: set[str] = set()
@@ -67,8 +73,16 @@ class Trace:
     def watch(self) -> None:
         sys.addaudithook(self._event)
         sys.stdout, sys.stderr = _Stream(self, "output"), _Stream(self, "error output")
+        os.register_at_fork(after_in_child=self._in_child)
         self._freeze()
         self.follow(True)
+
+    def _in_child(self) -> None:
+        """What a forked process prints goes to the real output: its memory, and what it keeps there, is lost."""
+        sys.settrace(None)
+        for name, number in (("stdout", 1), ("stderr", 2)):
+            real = io.FileIO(number, "w", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(real, encoding="utf-8", write_through=True))
 
     def follow(self, on: bool) -> None:
         """Note the lines that the program runs, or pause while the auditor is at work."""
@@ -80,19 +94,38 @@ class Trace:
             return
         if event == "open":
             self._opened(args[0], args[1], args[2])
-        elif event in LOOKERS and self.by_program(sys._getframe(1)):
+        elif event in WATCHED and self.by_program(sys._getframe(1)):
+            self._did(event, args)
+
+    def _did(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in LOOKERS:
             self.find("read", f"{event}() looks at the memory of the process, where the rows are")
-        elif event in STARTERS and self.by_program(sys._getframe(1)):
-            self.say("process", repr(args[1] if event == "subprocess.Popen" else args[0]))
-        elif event in ("socket.connect", "urllib.Request") and self.by_program(sys._getframe(1)):
-            self.say("network", repr(args[1:] if event == "socket.connect" else args))
+        elif event in BLINDERS:
+            self.find("changed", f"{event}() stops the auditor from following the program")
+        elif event in PLACERS:
+            self.say("file", f"{event}: {args!r}")
+        elif event in STARTERS:
+            started = args[1:] if event == "subprocess.Popen" else args  # with its folder and environment
+            self.say("process", repr(started))
+            self.note("it starts other programs: what they are sent, read and write is not compared")
+        elif event == "os.putenv":
+            self.say("process", repr(args))
+        else:
+            self.say("network", repr(args[1:] if event in SENDERS else args))
+            self.note("it uses the network: what is sent through a connection is not always seen")
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
     def _opened(self, path: Any, mode: Any, flags: Any) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
         real = os.path.realpath(os.fsdecode(path))
-        writes = (isinstance(mode, str) and any(c in mode for c in "wax+")) or (mode is None and flags & 3)
-        if writes and not real.startswith(("/dev", "/proc")):
+        writes = (isinstance(mode, str) and any(c in mode for c in "wax+")) or (
+            mode is None and flags & (3 | os.O_CREAT)
+        )
+        if writes and (real.startswith("/dev/shm/") or not real.startswith(("/dev/", "/proc/"))):
             self.written.add(real)
         elif real in self.data and self.by_program(sys._getframe(2)):
             self.find("read", f"the data file {os.path.basename(real)!r} is read around the library")
@@ -122,7 +155,13 @@ class Trace:
 
     def files(self) -> None:
         """What the program left behind, as messages."""
-        here = [str(p) for p in self.scratch.rglob("*") if p.is_file() and not p.is_symlink()]
+        here = []
+        for path in sorted(self.scratch.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                here.append(str(path))
+            else:
+                what = f"link to {os.readlink(path)}" if path.is_symlink() else "folder"
+                self.say("file", f"{path.relative_to(self.scratch)}: {what}", line=0)
         for name in sorted({*here, *self.written} - self.data):
             try:
                 body = Path(name).read_bytes()

@@ -65,7 +65,10 @@ def lower_bound(
 
 
 def _draw(release: Release, data: Any, n: int, many: bool) -> list[Seen]:
-    return [Seen.of(o) for o in release(data, n)] if many else [Seen.of(release(data)) for _ in range(n)]
+    drawn = [Seen.of(o) for o in release(data, n)] if many else [Seen.of(release(data)) for _ in range(n)]
+    if len(drawn) != n:  # counts are compared: with fewer on one side the bound would be too large
+        raise PlanError(f"{n} outputs were asked for, {len(drawn)} came")
+    return drawn
 
 
 def worst_bound(

@@ -95,8 +95,12 @@ def check(
     factor: Number,
     watch: Callable[[], None] = lambda: None,
 ) -> Verdict:
-    """Hold a law against the claim e^ε = ``factor``, over all pairs, each in both directions."""
+    """Hold a law against the claim e^ε = ``factor``, over all pairs, each in both directions.
+
+    Mass that a law leaves out may lie anywhere: it is added to δ.
+    """
     laws: dict[Any, Law] = {}
+    lost: dict[Any, Number] = {}
     reached: Number | None = Fraction(0)
     delta: Number = Fraction(0)
     worst, count = None, 0
@@ -104,13 +108,26 @@ def check(
         for data in pair:
             if data not in laws:
                 laws[data] = law(data)
+                lost[data] = _lost(laws[data])
         for a, b in (pair, pair[::-1]):
             left, right = laws[a], laws[b]
             most = ratio(left, right)
             if reached is not None and (most is None or most > reached):
                 reached, worst = most, (a, b)
-            if most is None or most > factor:
-                delta = max(delta, hockey_stick(left, right, factor))
+            if lost[a] or most is None or not most <= factor:
+                delta = max(delta, hockey_stick(left, right, factor, lost[a]))
         count += 1
         watch()
+    if not count:
+        raise PlanError("no pair of neighbours was given: nothing was checked", do="an iterator can be used once only")
     return Verdict(count, reached, delta, worst)
+
+
+def _lost(law: Law) -> Number:
+    """The mass that is not in the table, for laws of fractions."""
+    if not all(isinstance(p, (int, Fraction)) for p in law.values()):
+        return 0
+    lost = 1 - sum(law.values())
+    if lost < 0 or min(law.values(), default=0) < 0:
+        raise PlanError("a law has probabilities from 0 to 1 that add up to at most 1")
+    return lost

@@ -3,20 +3,18 @@
 It shares no code with the library that made them. What it does not know it cannot check, and says so.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from privjail.verify.checker.columns import Col, checked, read
-from privjail.verify.checker.costs import charged, least_cost, noise_fits, norm
-from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest
-from privjail.verify.checker.tables import Table, Vec, rows_of, vector
+from privjail.verify.checker.columns import LOW, Col, checked, read
+from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, whole
+from privjail.verify.checker.tables import Table, Vec, charged, least_cost, noise_fits, norm, rows_of, vector
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+OVER = {"column": ("source",), "lag": ("window",), "carried": ("slice", "group_head", "window")}
 
 
 @dataclass
@@ -90,7 +88,7 @@ class _Checking:
             dom = read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]]) if kind == "column" else f[1].dom
             if kind == "lag":
                 dom = replace(dom, null=dom.null or f[2] != 0)
-            seen = kind != "lag" or -f[0].fields[2] <= f[2] <= f[0].fields[1]
+            seen = f[0].kind in OVER[kind] and (kind != "lag" or -f[0].fields[2] <= whole(f[2], LOW) <= f[0].fields[1])
             if claim != dom or not seen or (kind != "column" and bases - {f[0].fields[0].base}):
                 raise Wrong("the domain is not the column's, or the column belongs to other rows")
             return Col(i, kind, f, claim, f[0].id)
@@ -104,7 +102,8 @@ class _Checking:
         cells = [self.cell(c) for c in claims["cells"]]
         if kind == "source":
             column, most = self.sets[f[0]]["unit"]
-            t = Table(i, kind, [f[0], column], i, [((f[0],),)], _number(most), None, _number(most), None)
+            most = None if most is None else Fraction(whole(most, 1))
+            t = Table(i, kind, [f[0], column], i, [((f[0],),)], most, None, most, None)
         else:
             t = rows_of(kind, f, i, cells, self.facts.__getitem__)
         factor, cap, edits = (_number(claims[name]) for name in ("factor", "cap", "edits"))
@@ -115,7 +114,7 @@ class _Checking:
         self.hold("the reach", *((factor, t.factor) if cap is None else (cap, largest(t.form))))
         self.hold("the distance", _number(claims["distance"]), largest(claim.form))
         self.hold("the number of edits", edits, t.edits)
-        if claim.most is not None and (t.most is None or claim.most < t.most):
+        if claim.most is not None and (t.most is None or whole(claim.most, 0) < t.most):
             raise Wrong("there can be more rows than claimed")
         return claim
 
@@ -124,7 +123,7 @@ class _Checking:
         if v.size != claims["size"] or not set(v.cells) <= set(cells):
             raise Wrong("the size or the cells are not those claimed")
         on_grid = (v.grid / grid).denominator == 1 or (kind == "tally" and grid == 2 * v.grid)  # at a power of two
-        if not on_grid or (v.capped and not claims["capped"]) or (claims["monotone"] and not v.monotone):
+        if grid <= 0 or not on_grid or (v.capped and not claims["capped"]) or (claims["monotone"] and not v.monotone):
             raise Wrong("grid, cap or direction are not those claimed")
         self.hold("the distance", _number(claims["distance"]), norm(v, "linf"))
         return replace(v, grid=grid, cells=cells, capped=claims["capped"], monotone=claims["monotone"])

@@ -1,13 +1,10 @@
-"""Distances as the largest of several linear forms over cells, maximised by linear programming.
+"""Distances as the largest of several linear forms over cells.
 
 A cell is a path of steps: ((data set,), (base, by, key), …). η of a data set is at most 1, and the cells that one
-partition makes of a cell share its η. The solution of such a programme is 0 or 1 everywhere (the constraints are a
-tree), so the solver's answer is rounded and evaluated exactly; the solver only has to find it.
+partition makes of a cell share its η. A form is largest where η is 0 or 1 everywhere (the constraints are a tree).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 from math import isqrt
@@ -26,6 +23,13 @@ class CannotCheck(Exception):
 
 class Wrong(Exception):
     """A claim that does not follow."""
+
+
+def whole(x: Any, least: int) -> int:
+    """A whole number of at least this size: anything else could turn a distance around."""
+    if type(x) is not int or x < least:
+        raise Wrong(f"{x!r} is no whole number from {least} on")
+    return x
 
 
 def either(forms: Iterable[Form]) -> Form:
@@ -62,33 +66,14 @@ def largest(form: Form) -> Fraction | None:
     return None if form is None else max(map(_solved, form))
 
 
-def at_vertex(linear: Linear, on: frozenset[Cell]) -> Fraction:
-    return sum((c for cell, c in linear.items() if cell is None or cell in on), ZERO)
-
-
 def _solved(linear: Linear) -> Fraction:
-    terms: Linear = {cell: c for cell, c in linear.items() if cell is not None and c}
-    most = max(terms.values(), default=ZERO)
-    if len(terms) <= 1 or min(terms.values()) * 10**6 < most:  # or the solver's tolerance would swallow some
-        return linear.get(None, ZERO) + max(at_vertex(terms, on) for on in vertices(terms))
-    import numpy as np
-    from scipy.optimize import linprog
-
-    places = {cell: i for i, cell in enumerate(_closed(terms))}
-    parts: dict[Any, list[Cell]] = {}
-    for cell in places:
-        parts.setdefault((cell[:-1], cell[-1][:2]), []).append(cell)
-    matrix, limits = np.zeros((len(parts), len(places))), [float(not above) for above, _ in parts]
-    for row, ((above, _), cells) in zip(matrix, parts.items(), strict=True):
-        row[[places[cell] for cell in cells]] = 1.0
-        if above:
-            row[places[above]] = -1.0
-    found = linprog([-float(terms.get(cell, ZERO) / most) for cell in places], matrix, limits, bounds=(0, 1))
-    value = at_vertex(terms, frozenset(cell for cell, i in places.items() if found.x[i] > 0.5))
-    allowed = found.status == 0 and not (matrix @ (found.x > 0.5) > limits).any()
-    if not allowed or abs(float(value / most) + found.fun) > 1e-6 * (1 - found.fun):
-        raise CannotCheck("the linear programme was not solved in whole numbers")
-    return linear.get(None, ZERO) + value
+    """A unit is in one part of each partition: the largest part of each, from the leaves up."""
+    parts: dict[Cell, dict[Any, Fraction]] = {(): {}}
+    for cell in reversed(_closed(linear)):
+        inside = sum(parts.get(cell, {}).values(), linear.get(cell, ZERO))
+        siblings, name = parts.setdefault(cell[:-1], {}), cell[-1][:2]
+        siblings[name] = max(siblings.get(name, ZERO), inside)
+    return sum(parts[()].values(), linear.get(None, ZERO))
 
 
 def _closed(cells: Iterable[Cell | None]) -> list[Cell]:
@@ -98,21 +83,15 @@ def _closed(cells: Iterable[Cell | None]) -> list[Cell]:
 
 def vertices(cells: Iterable[Cell | None]) -> list[frozenset[Cell]]:
     """All ways in which a unit falls into one part of each partition: the cells where η is 1."""
-    parts: dict[Cell, dict[Any, list[Cell]]] = {(): {}}
+    parts: dict[Any, list[Cell]] = {}
     for cell in _closed(cells):
-        parts[cell] = {}
-        parts[cell[:-1]].setdefault(cell[-1][:2], []).append(cell)
-    left = MOST_VERTICES
-
-    def below(cell: Cell) -> Iterator[frozenset[Cell]]:
-        nonlocal left
-        for chosen in product(*([w for c in children for w in below(c)] for children in parts[cell].values())):
-            left -= 1
-            if left < 0:
-                raise CannotCheck("too many combinations of groups")
-            yield frozenset({cell}).union(*chosen)
-
-    return list(below(()))
+        parts.setdefault((cell[:-1], cell[-1][:2]), []).append(cell)
+    ways: list[frozenset[Cell]] = [frozenset([()])]
+    for (above, _), below in parts.items():  # those above come first
+        ways = [on | {cell} for on in ways for cell in (below if above in on else [above[:0]])]
+        if len(ways) > MOST_VERTICES:
+            raise CannotCheck("too many combinations of groups")
+    return ways
 
 
 def largest_square(forms: list[Form]) -> Fraction | None:
@@ -121,7 +100,11 @@ def largest_square(forms: list[Form]) -> Fraction | None:
         return None
     known = [form for form in forms if form]
     ways = vertices(cell for form in known for cell in cells_of(form))
-    return max(sum((max(at_vertex(x, on) for x in form) ** 2 for form in known), ZERO) for on in ways)
+    return max(sum((max(_at(x, on) for x in form) ** 2 for form in known), ZERO) for on in ways)
+
+
+def _at(linear: Linear, on: frozenset[Cell]) -> Fraction:
+    return sum((c for cell, c in linear.items() if cell is None or cell in on), ZERO)
 
 
 def root_below(x: Fraction) -> Fraction:

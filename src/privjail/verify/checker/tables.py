@@ -1,19 +1,25 @@
-"""Rows and private numbers: cells, distances, grids, from the claims of their inputs."""
+"""Rows and private numbers: cells, distances, grids, from the claims of their inputs; mechanisms: noise and cost."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import combinations, product
 from math import gcd, lcm, prod
 from typing import Any
 
+from privjail.verify.checker import forms
 from privjail.verify.checker.columns import Col, truth, value
-from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times
+from privjail.verify.checker.forms import CannotCheck, Cell, Form, Wrong, cells_of, either, largest, plus, times, whole
 
 ONE, EMPTY = Fraction(1), either([])
+DIGITS = Context(60)
+OWN = dict.fromkeys(("laplace", "exponential", "noisy_max", "above_threshold"), [["epsilon"]])
+OWN["gaussian"] = [["epsilon", "delta"], ["rho"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +79,12 @@ def rows_of(kind: str, f: list[Any], me: int, claimed: list[Cell], known: Callab
         held = kind == "filter" and _holds(rows, f[1], claimed, known)
         return replace(rows, id=me, kind=kind, fields=f, cells=claimed if held else rows.cells)
     if kind == "window":
-        out = rows.over(2 * (f[1] + 1 + f[2]) - 1)
+        out = rows.over(2 * (whole(f[1], 0) + 1 + whole(f[2], 0)) - 1)
     elif kind == "group_head":
-        source, out = known(rows.base), rows.over(2)
-        if source.kind == "source" and f[1].kind == "column" and f[1].fields[1] == source.fields[1]:
-            few = (reach := largest(rows.form)) is not None and reach <= f[2]
-            out = rows if few else replace(rows, factor=Fraction(f[2]), cap=None, cells=source.cells)
+        source, out, most = known(rows.base), rows.over(2), whole(f[2], 1)
+        if (source.kind, f[1].kind) == ("source", "column") and f[1].fields[1] == source.fields[1] is not None:
+            few = (reach := largest(rows.form)) is not None and reach <= most
+            out = rows if few else replace(rows, factor=Fraction(most), cap=None, cells=source.cells)
     elif kind == "slice":
         chain, first = [(f[1], f[2])], rows
         while first.kind == "slice":
@@ -176,7 +182,7 @@ def vector(kind: str, f: list[Any]) -> Vec:
             return _one(tally(rows, [key], None), rows.form)
         case "ranks", [rows, col, points, below, above, target]:
             need(rows, col)
-            each, grid = times(rows.form, max(below, above)), common(below, above, abs(target))
+            each, grid = times(rows.form, max(abs(below), abs(above))), common(below, above, abs(target))
             return Vec(len(points), lambda _: each, "together", each, grid, rows.cells, rows.cap is not None, False)
         case "known", [c]:
             return Vec(1, lambda _: [{}], "listed", None, abs(c) or ONE, [], False, True)
@@ -195,7 +201,7 @@ def vector(kind: str, f: list[Any]) -> Vec:
             alike = a.way == b.way != "listed" and (a.way == "together" or cells_of(a.whole) == cells_of(b.whole))
             whole = plus(a.whole, b.whole) if alike else None
             return _many([a, b], a.size, lambda i: plus(a.at(i), b.at(i)), a.way if alike else "listed", whole)
-        case ("stack" | "beside"), [[Vec() as a, *_] as parts, labels] if len(parts) == len(labels):
+        case (("stack" | "beside"), [[Vec() as a, *_] as parts, labels]) if len(parts) == len(labels):
             n = len(parts)
             return _many(parts, n * a.size, lambda i: parts[i % n].at(i // n), "listed", None)
     raise CannotCheck(f"operation {kind!r}")
@@ -210,3 +216,98 @@ def _many(parts: list[Vec], size: int, at: Callable[[int], Form], way: str, whol
         raise Wrong("vectors of different size")
     cells = list(dict.fromkeys(cell for v in parts for cell in v.cells))
     return Vec(size, at, way, whole, common(*(v.grid for v in parts)), cells, any(v.capped for v in parts), False)
+
+
+# -- mechanisms: the noise that a sensitivity needs, what it costs, and where that is charged
+
+
+def norm(v: Vec, name: str) -> Fraction | None:
+    """How far a vector can move, in this norm."""
+    if name != "l2":
+        return largest(v.total() if name == "l1" else v.peak())
+    if v.way == "listed":
+        square = forms.largest_square([v.at(i) for i in range(v.size)])
+        return None if square is None else forms.root_below(square)
+    reach = largest(v.whole)
+    return reach if v.way == "shared" or reach is None else reach * forms.root_below(Fraction(v.size))
+
+
+def asked(m: dict[str, Any]) -> list[Any]:
+    """ε, δ and ρ of a mechanism: those that it has and no others, or one could be noised for and another be paid."""
+    if m["kind"] not in OWN:
+        raise CannotCheck(f"mechanism {m['kind']!r}")
+    given = {k: Fraction(m[k]) for k in ("epsilon", "delta", "rho") if m.get(k) is not None}
+    if list(given) not in OWN[m["kind"]] or min(given.values()) <= 0:
+        raise Wrong("the parameters are not those of the mechanism, or not positive")
+    return [given.get(k) for k in ("epsilon", "delta", "rho")]
+
+
+def noise_fits(m: dict[str, Any], noise: dict[str, Any], v: Vec, reach: Fraction) -> bool:
+    """Refuse noise that is too small for its sensitivity. Whether a share of the edits costs that share of the loss."""
+    (eps, delta, rho), finer = asked(m), ONE
+    if m["kind"] == "gaussian" and eps is not None and delta is not None:
+        spare = v.size * (1 + math.exp(eps)) / (12 * 2.0**80)
+        enough = not reach or gaussian_delta(abs(Fraction(noise["sigma"])) / reach, eps) + spare <= float(delta)
+    elif m["kind"] == "gaussian" and rho is not None:
+        enough = Fraction(noise["sigma"]) ** 2 * 2 * rho >= reach * reach
+    elif m["kind"] == "exponential":
+        enough = not reach or abs(Fraction(noise["rate"])) * 2 * reach <= eps
+    else:
+        finer = Fraction(noise["grid"]) / v.grid
+        steps = math.floor(reach / Fraction(noise["grid"])) + (finer != 1) * (v.size if m["kind"] == "laplace" else 1)
+        share = {"laplace": 1, "above_threshold": 4, "noisy_max": whole(m.get("k", 1), 1) * (2 - bool(v.monotone))}
+        least = share[m["kind"]] * steps / eps
+        enough = finer >= 1 == finer.denominator and Fraction(noise["scale"]) >= least
+        enough &= m["kind"] != "above_threshold" or Fraction(noise["outer"]) >= least / 2
+    if not enough:
+        raise Wrong("the noise is too small for the sensitivity")
+    return finer == 1
+
+
+def gaussian_delta(sigma: Any, eps: Any) -> float:
+    """δ at ε of Gaussian noise at distance 1: Φ(1/2σ - εσ) - e^ε Φ(-1/2σ - εσ), by logarithms."""
+    from scipy.special import log_ndtr
+
+    sigma, eps = float(sigma), float(eps)
+    near, far = log_ndtr(1 / (2 * sigma) - eps * sigma), log_ndtr(-1 / (2 * sigma) - eps * sigma)
+    return float(math.exp(near) - math.exp(eps + far)) * (1 - 1e-9)
+
+
+def least_cost(m: dict[str, Any], notion: dict[str, Any]) -> list[Fraction]:
+    """What a release must at least be charged, in a notion of privacy."""
+    eps, delta, rho = asked(m)
+    if m["kind"] == "exponential" and eps is not None:
+        rho = eps * eps / 8
+    match notion["kind"], m["kind"] != "gaussian":
+        case "pure", True if eps is not None:
+            return [eps]
+        case "approx", pure if eps is not None:
+            return [eps, Fraction(0) if pure or delta is None else delta]
+        case "zcdp", pure if rho is not None or (pure and eps is not None):
+            return [rho if rho is not None else eps * eps / 2]
+        case "renyi", pure if rho is not None or (pure and eps is not None):
+            if (order := Fraction(notion["order"])) <= 1:
+                raise Wrong("the order of a Rényi budget is above 1")
+            known = [order * x for x in (rho,) if x is not None]
+            return [min(known + [y for x in (eps,) if x is not None for y in (x, _response(x, order))])]
+    raise CannotCheck(f"{m['kind']} paid under {notion['kind']}")
+
+
+def _response(eps: Fraction, order: Fraction) -> Fraction:
+    """The Rényi divergence of randomised response, the largest that ε-DP allows; a little less, to 60 digits."""
+    e, a = (DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator)) for x in (eps, order))
+
+    def log_cosh(x: Decimal) -> Decimal:
+        return x + DIGITS.ln((1 + DIGITS.exp(-2 * x)) / 2)
+
+    return Fraction((log_cosh((a - Decimal("0.5")) * e) - log_cosh(e / 2)) / (a - 1)) * (1 - Fraction(1, 10**12))
+
+
+def charged(cells: list[Cell]) -> set[Cell]:
+    """Cells that all exclude each other inside one partition: two that do not become their lowest common ancestor."""
+    left = set(cells)
+    for a, b in combinations(left, 2):
+        n = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        if n == min(len(a), len(b)) or a[n][:2] != b[n][:2]:
+            return charged([*(left - {a, b}), a[:n]])
+    return left

@@ -1,0 +1,176 @@
+"""Certificates that are forged by hand: numbers, names and domains that only look checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from privjail.verify.checker import check
+from privjail.verify.checker.columns import Col, Dom, checked
+from privjail.verify.checker.forms import CannotCheck, Wrong
+
+Made = dict[str, Any]
+AGE = {"type": "Int64", "null": False, "range": ["0", "100"]}
+
+
+def signed(made: Made) -> Made:
+    for each in made["data sets"]:
+        public = json.dumps({"columns": each["columns"], "unit": each["unit"]}, sort_keys=True)
+        each["schema"] = hashlib.sha256(public.encode()).hexdigest()
+    return made
+
+
+def sum_of(domain: Any, sensitivity: str, kind: str = "laplace") -> Made:
+    """A sum of one column, or its largest, with noise of scale 1/ε = 1."""
+    rows = {"distance": "1", "factor": "1", "cap": None, "edits": "1", "most": None, "cells": [0]}
+    told = {"distance": sensitivity, "size": 1, "grid": "1", "capped": False, "monotone": True, "cells": [0]}
+    return signed({
+        "privjail certificate": 1,
+        "data sets": [{"columns": [["x", domain]], "unit": [None, 1], "notion": {"kind": "pure"}}],
+        "nodes": [
+            {"kind": "source", "fields": [0], "claims": rows},
+            {"kind": "column", "fields": [{"node": 0}, "x"], "claims": {"domain": domain}},
+            {"kind": "tally", "fields": [{"node": 0}, [], {"node": 1}], "claims": told},
+        ],
+        "cells": [{"data set": 0}],
+        "release": {
+            "value": 2, "mechanism": {"kind": kind, "epsilon": "1"}, "charges": [[0, ["1"]]],
+            "noise": {"grid": "1", "scale": sensitivity, "rate": "1/200", "sigma": "1", "sensitivity": sensitivity},
+        },
+    })  # fmt: skip
+
+
+def changed(path: str, value: Any) -> Callable[[Made], None]:
+    *inner, last = [int(x) if x.isdigit() else x for x in path.split("/")]
+
+    def change(made: Any) -> None:
+        for step in inner:
+            made = made[step]
+        made[last] = value
+
+    return change
+
+
+ZCDP = changed("data sets/0/notion", {"kind": "zcdp"})
+SILENT = changed("release/noise/scale", "0")
+FREE = changed("release/charges/0/1", ["0"])
+FORGED: dict[str, list[Any]] = {
+    "a negative ε": ["laplace", changed("release/mechanism/epsilon", "-1"), SILENT, FREE],
+    "a ρ that Laplace noise does not have": ["laplace", changed("release/mechanism/rho", "0"), ZCDP, FREE],
+    "a Rényi order of 0": ["laplace", changed("data sets/0/notion", {"kind": "renyi", "order": "0"}), FREE],
+    "a Rényi order below 1": ["laplace", changed("data sets/0/notion", {"kind": "renyi", "order": "-5"}), FREE],
+    "the best of none": ["noisy_max", changed("release/mechanism/k", 0), SILENT],
+    "the best of minus one": ["noisy_max", changed("release/mechanism/k", -1), SILENT],
+    "the best of a half": ["noisy_max", changed("release/mechanism/k", 0.5), changed("release/noise/scale", "50")],
+    "a negative rate": ["exponential", changed("release/noise/rate", "-1000")],
+    "a negative grid": ["laplace", changed("nodes/2/claims/grid", "-1"), changed("release/noise/grid", "-1"), SILENT],
+    "a unit of no rows": [
+        "laplace", changed("data sets/0/unit", [None, 0]), changed("nodes/0/claims/factor", "0"),
+        changed("nodes/0/claims/edits", "0"), changed("nodes/0/claims/distance", "0"),
+        changed("nodes/2/claims/distance", "0"), changed("release/noise/sensitivity", "0"), SILENT,
+    ],
+    "(ε, δ) noised for, ρ paid": [
+        "gaussian", changed("release/mechanism/delta", "1/100"), changed("release/mechanism/rho", "1/1000"), ZCDP,
+        changed("release/noise/sigma", "400"), changed("release/charges/0/1", ["1/1000"]),
+    ],
+    "a negative σ": [
+        "gaussian", changed("release/mechanism/delta", "1/100"), changed("data sets/0/notion", {"kind": "approx"}),
+        changed("release/noise/sigma", "-1"), changed("release/charges/0/1", ["1", "1/100"]),
+    ],
+    "not a number": ["laplace", changed("release/mechanism/epsilon", float("nan"))],
+    "infinite": ["laplace", changed("release/noise/scale", float("inf"))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["laplace", "noisy_max", "exponential"])
+def test_what_is_not_forged_is_ok(kind: str) -> None:
+    assert check(sum_of(AGE, "100", kind)).verdict == "ok"
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_number_is_not_ok(name: str) -> None:
+    kind, *changes = FORGED[name]
+    made = sum_of(AGE, "100", kind)
+    for change in changes:
+        change(made)
+
+    assert check(signed(made)).verdict != "ok"
+
+
+def test_an_empty_range_is_not_ok() -> None:
+    assert check(sum_of({**AGE, "range": ["1", "-1"]}, "-1")).verdict != "ok"
+
+
+@pytest.mark.parametrize(("before", "after"), [(-1, 0), (0, -1), ({"fraction": "-1/2"}, 0)])
+def test_a_window_of_a_negative_number_of_rows_is_not_ok(before: Any, after: Any) -> None:
+    made = sum_of(AGE, "0")
+    window = {"distance": "0", "factor": "0", "cap": None, "edits": "0", "most": None, "cells": [0]}
+    carried = {"kind": "carried", "fields": [{"node": 2}, {"node": 1}], "claims": {"domain": AGE}}
+    made["nodes"][2:2] = [{"kind": "window", "fields": [{"node": 0}, before, after], "claims": window}, carried]
+    made["nodes"][4]["fields"] = [{"node": 2}, [], {"node": 3}]
+    made["release"]["value"] = 4
+
+    assert check(made).verdict != "ok"
+
+
+def test_a_look_at_other_rows_needs_a_window() -> None:
+    """A slice has two whole numbers as well; but its distance does not count what a look at other rows moves."""
+    made = sum_of(AGE, "200")
+    head = {"distance": "2", "factor": "2", "cap": None, "edits": "2", "most": None, "cells": [0]}
+    lag = {"kind": "lag", "fields": [{"node": 2}, {"node": 1}, 1], "claims": {"domain": {**AGE, "null": True}}}
+    made["nodes"][2:2] = [{"kind": "slice", "fields": [{"node": 0}, 1, 9], "claims": head}, lag]
+    made["nodes"][4]["fields"] = [{"node": 2}, [], {"node": 3}]
+    made["nodes"][4]["claims"]["monotone"] = False
+    made["release"]["value"] = 4
+
+    assert check(made).problems[0].startswith("node 3 (lag)")
+
+
+def column(type_: str, lo: Any = None, hi: Any = None, null: bool = False, labels: Any = ()) -> Col:
+    return Col(0, "column", [], Dom(type_, null, lo, hi, tuple(labels)), 0)
+
+
+def whole(lo: int, hi: int, null: bool = False) -> Dom:
+    return Dom("Int64", null, lo, hi)
+
+
+MANY = [("text", f"label {i}") for i in range(5000)]
+FULL, UNIT, TEXT = column("Int64", 0, 100), column("Float64", 0.0, 1.0), column("string")
+NARROW: dict[str, tuple[str, list[Any], Dom]] = {
+    "remainders": ("arithmetic", ["%", FULL, column("Int64", 7, 7)], whole(0, 2)),
+    "remainders of other divisors": ("arithmetic", ["%", column("Int64", 10, 10), column("Int64", 3, 8)], whole(0, 3)),
+    "divided by nearly nothing": ("arithmetic", ["/", UNIT, UNIT], Dom("Float64", True, 0.0, 2.0)),
+    "the logarithm of nearly nothing": ("function", ["log", UNIT, 0], Dom("Float64", True, -1.0, 0.0)),
+    "just before an overflow": (
+        "arithmetic", ["*", column("Int64", 0, 2**40), column("Int64", 0, 2**40)], whole(0, 2**40, True)),
+    "exp before it overflows": (
+        "function", ["exp", column("Float64", 0.0, 1000.0), 0], Dom("Float64", True, 1.0, 3.0)),
+    "a key between the ends": ("recode", [FULL, [[("int", "50"), ("int", "9999")]], 1], whole(0, 100)),
+    "a key that is a text": ("recode", [TEXT, [[("text", "zebra"), ("int", "9999")]], 0], whole(0, 1, True)),
+    "an interval between the ends": (
+        "cut", [FULL, [("int", str(10 * i)) for i in range(-1, 12)], [("text", str(i)) for i in range(12)], 1, 0],
+        Dom("category", False, labels=(("text", "0"), ("text", "10"), ("text", "9")))),
+    "a label between the ends": (
+        "categorise", [FULL, [("int", "0"), ("int", "50")], 0], Dom("category", True, labels=(("int", "0"),))),
+    "numbers in texts": ("cast", [TEXT, "Int64"], whole(-5, 7, True)),
+    "the length of texts": ("text", ["len", TEXT, []], whole(0, 4)),
+    "hours": ("part", ["hour", column("datetime64[us]", 0, 10**15)], whole(17, 23)),
+    "years": ("part", ["year", column("datetime64[us]")], whole(1000, 9000, True)),
+    "a part that is none": ("part", ["fold", column("datetime64[us]", 0, 10**15)], whole(0, 0)),
+    "a function that is none": ("function", ["sin", column("Float64", 0.0, 0.1), 0], Dom("Float64", False, 0.0, 0.5)),
+    "a comparison that is none": ("compare", [">=", FULL, ("int", "100")], Dom("boolean", False)),
+    "too many labels to try": (
+        "recode", [column("category", labels=MANY * 5), [[("text", "label 4999"), ("int", "9999")]], 0], whole(0, 0, True)),
+    "nothing to try": ("where", [column("category"), FULL, FULL], whole(0, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_domain_that_is_too_narrow_is_not_ok(name: str) -> None:
+    kind, fields, claim = NARROW[name]
+    with pytest.raises((Wrong, CannotCheck, KeyError)):
+        checked(kind, fields, claim)
