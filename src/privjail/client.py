@@ -75,14 +75,17 @@ class Connection:
         """Release over the stream, which takes half the time of a call; by a call if the jail has no stream left."""
         import grpc
 
-        if self._stream is None:
-            self._stream = Stream(self._channel, self._metadata, self._pb)
+        # Until the answer is there, the stream is not ours to use again: whatever happens, an answer that is still on
+        # its way must not be taken for the next one.
+        stream, self._stream = self._stream, None
         try:
-            released = self._stream.ask(request)
+            if stream is None:
+                stream = Stream(self._channel, self._metadata, self._pb)
+            released = stream.ask(request)
+            self._stream = stream
         except BaseException as e:
-            # Whatever it was, an answer may still be on its way: it must not be taken for the next one.
-            self._stream.end()
-            self._stream = None
+            if stream is not None:
+                stream.end()
             if isinstance(e, grpc.RpcError) and e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
                 return self._unary("Release", self._pb.ReleaseReply)(request)
             raise

@@ -308,3 +308,45 @@ def test_moments_of_frames():
     assert seen(df["zoned"])[0] == pandas.Timestamp("1969-12-31 14:59:59")
     assert seen(df["dates"])[0] == pandas.Timestamp("1969-12-31")
     assert seen(df["naive"].dt.year).tolist() == [1969, pandas.NA, 2020]
+
+
+def held_and_left(tmp_path, series, declared):
+    """A column as it is loaded from memory, and read from disk."""
+    from privjail.catalogue import files
+    from privjail.catalogue.disk import OnDisk
+    from privjail.catalogue.load import enforce
+    from privjail.catalogue.schema import read_schema
+    from privjail.ops.source import Unit
+
+    frame = polars.DataFrame({"v": series})
+    frame.write_parquet(tmp_path / "v.parquet")
+    schema = read_schema({} if declared is None else {"v": declared})
+    assert files.HELD_BYTES > 0
+    disk = OnDisk.of([tmp_path / "v.parquet"])
+    return [lambda given=given: enforce(given, schema, Unit())[0].lazy().collect()["v"] for given in (frame, disk)]
+
+
+@pytest.mark.parametrize("declared", [None, {"type": "string"}, {"type": "Int64"}, {"type": "datetime"}])
+@pytest.mark.parametrize("value", [b"5", b"\xff\xfe", None])
+def test_bytes_are_refused_by_their_type_whatever_they_hold(tmp_path, value, declared):
+    """V-24: on disk they would be looked at only after a release was charged."""
+    for load_it in held_and_left(tmp_path, polars.Series([value], dtype=polars.Binary()), declared):
+        with pytest.raises(pj.errors.SchemaError, match="cannot be read here"):
+            load_it()
+
+
+@pytest.mark.parametrize("dtype", [polars.Datetime("ms"), polars.Datetime("us"), polars.Datetime("ns"), polars.Date()])
+@pytest.mark.parametrize("declared", [{"type": "string"}, {"type": "category", "categories": ["a"]}, {"type": "boolean"},
+                                      {"type": "datetime", "na_value": "?"}])  # fmt: skip
+def test_moments_beyond_the_calendar_do_not_stop_loading(tmp_path, dtype, declared):
+    far = [2**31 - 1, -(2**31)] if dtype == polars.Date() else [2**63 - 1, -(2**63) + 1]
+    series = polars.Series([0, None, *far], dtype=polars.Int64()).cast(dtype)
+    first, second = (load_it().to_physical().to_list() for load_it in held_and_left(tmp_path, series, declared))
+    assert first == second and (first[0] is not None) == (declared["type"] in ("string", "datetime"))
+
+
+def test_types_that_are_no_moments_are_missing_ones(tmp_path):
+    import decimal
+
+    for series in (polars.Series([decimal.Decimal("1.5")]), polars.Series([datetime.time(1)]), polars.Series([True])):
+        assert [f().to_list() for f in held_and_left(tmp_path, series, {"type": "datetime"})] == [[None], [None]]

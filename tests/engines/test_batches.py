@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -146,3 +148,96 @@ def test_batches_are_whole_groups_of_rows_unless_these_are_too_long():
     part = disk.Part(Path("x"), (0, 0, 0, 0), (400, 400, 400, 5000, 10))
     assert disk.BATCH > 6000 and list(part.spans(10_000)) == [(0, 6210)]
     assert list(part.spans(1000)) == [(0, 1000), (1000, 1000), (2000, 1000), (3000, 1000), (4000, 1000), (5000, 1000), (6000, 210)]
+
+
+def test_names_that_polars_takes_for_patterns_name_one_column(monkeypatch):
+    frame = pl.DataFrame({"*": [1, 2, 3], "^a.*$": [4, 5, 6], "ab": [7, 8, 9]})
+    schema = {name: {"type": "Int64", "range": [0, 10]} for name in frame.columns}
+    monkeypatch.setattr(polars, "LONG", 1)
+    df = pd.from_frame(frame, "patterns", schema)
+    values = [df["*"].sum(), df["^a.*$"].sum(), df["ab"].sum(), df[df["*"] > 1]["^a.*$"].sum()]
+    assert session.jail().engine.evaluate_all(v._value for v in values) == [6, 15, 24, 11]
+    assert [session.jail().engine.evaluate(v._value) for v in values] == [6, 15, 24, 11]
+
+
+def test_a_table_of_siblings_is_one_pass_if_asked_one_by_one(monkeypatch):
+    monkeypatch.setattr(polars, "LONG", 10)
+    df = pd.from_frame(people(), "siblings", SCHEMA)
+    passes = []
+    monkeypatch.setattr(polars, "fill", lambda frame, tables: passes.append(tables) or batches.fill(frame, tables))
+    found = [session.jail().engine.evaluate(group.shape[0]._value) for _, group in df.groupby("job")]
+    assert len(passes) == 2  # the first alone, then all of them
+    assert found == session.jail().engine.evaluate(df.groupby("job").size()._value)
+
+
+def test_a_file_that_changes_while_it_is_read_is_noticed(parquet, monkeypatch):
+    monkeypatch.setattr(files, "HELD_BYTES", 1000)
+    left = disk.OnDisk.of([parquet])
+    reads = list(left.batches(["age"], 1000))
+    reads[0]()
+    people().reverse().write_parquet(parquet, row_group_size=700)
+    with pytest.raises(DPError, match="has changed"):
+        reads[1]()
+    left = disk.OnDisk.of([parquet])
+    monkeypatch.setattr(pl.LazyFrame, "collect", lambda self, **_: people().write_parquet(parquet) or people())
+    with pytest.raises(DPError, match="has changed"):
+        left.select(["age"])
+
+
+def test_batches_that_nobody_waits_for_are_not_begun(monkeypatch):
+    begun = []
+
+    def read(i):
+        begun.append(i)
+        if not i:
+            raise ValueError
+        threading.Event().wait(0.05)
+
+    with pytest.raises(ValueError):
+        list(batches._in_parallel(lambda rows: [], (lambda i=i: read(i) for i in range(100))))
+    threading.Event().wait(0.3)
+    assert len(begun) <= 2 + (os.cpu_count() or 1)
+
+
+EDGES = [
+    ("int64", pl.Series("v", [-(2**63), 2**63 - 1, None, 0, -1]), {"type": "Int64", "range": [-(2**63), 2**63 - 1]}),
+    ("lowest", pl.Series("v", [-(2**63), -(2**63) + 2, None, 5, -(2**63)]), {"type": "Int64", "range": [-(2**63), -(2**63) + 2]}),
+    ("one label", pl.Series("v", ["a", "b", None, "a", ""]), {"type": "category", "categories": ["a"]}),
+    ("truth", pl.Series("v", [True, False, None, True, True]), {"type": "boolean"}),
+    ("zero", pl.Series("v", [-0.0, 0.0, None, float("nan"), 5e-324]), {"type": "Float64", "range": [0, 5e-324]}),
+    ("far", pl.Series("v", [1.7e308, -1.7e308, None, float("inf"), 3.0]), {"type": "Float64", "range": [-1.7e308, 1.7e308]}),
+    ("above", pl.Series("v", [7.25, None, None, 9.0, 1.0]), {"type": "Float64", "range": [7.1, 9.3]}),
+    ("point", pl.Series("v", [7, None, 8, 7, 1]), {"type": "Int64", "range": [7, 7]}),
+]
+
+
+@pytest.mark.parametrize(("name", "series", "declared"), EDGES, ids=[e[0] for e in EDGES])
+@pytest.mark.parametrize("rows", [0, 1, 3, 5])
+def test_the_ends_of_every_type_give_the_same_numbers_in_batches_and_from_disk(
+    name, series, declared, rows, monkeypatch, tmp_path
+):
+    frame = pl.DataFrame({"v": series, "k": pl.Series([1, None, 1, 2, 3])}).head(rows)
+    schema = {"v": declared, "k": {"type": "Int64", "range": [1, 2]}}
+    frame.write_parquet(tmp_path / "t.parquet", row_group_size=2)
+
+    def asked(df):
+        numbers = declared["type"] != "category"
+        out = [df.shape[0], df.groupby("k").size(), df[df["v"].isna()].shape[0], df[df["k"] == 2].shape[0]]
+        if declared["type"] != "Float64" and name != "int64":
+            out += [df.groupby("v").size(), df.groupby(["v", "k"]).size(), *[g.shape[0] for _, g in df.groupby("v")]]
+        if numbers:
+            out += [df["v"].sum(), df.groupby("k")["v"].sum(), df[df["k"] == 1]["v"].sum()]
+        one = df.assign(one=3)
+        return [*out, one["one"].sum(), one.groupby("one").size(), one[one["one"] == 3].shape[0]]
+
+    def answer(df):
+        return session.jail().engine.evaluate_all(q._value for q in asked(df))
+
+    short = answer(pd.from_frame(frame, f"short {name} {rows}", schema))
+    monkeypatch.setattr(polars, "LONG", 0)
+    monkeypatch.setattr(batches, "BATCH", 2)
+    monkeypatch.setattr(batches, "BLOCK", 1)
+    assert answer(pd.from_frame(frame, f"long {name} {rows}", schema)) == short
+    monkeypatch.setattr(files, "HELD_BYTES", -1)
+    monkeypatch.setattr(disk, "BATCH", 1)
+    assert answer(pd.read_parquet(tmp_path / "t.parquet", schema)) == short

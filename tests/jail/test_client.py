@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,51 @@ def test_an_answer_that_was_lost_is_given_again_and_charged_once(jail: Any) -> N
 
     assert len(set(found)) > 1
     assert pj.consumed_privacy_budget() == {"people": 3.0}
+
+
+def test_an_interrupted_release_leaves_no_answer_for_the_next(jail: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what follows an interrupt is interrupted, as by a second Ctrl-C."""
+    session._connection = connected(*jail)
+    df = pd.read_csv("people")
+    df.shape[0].reveal(eps=1)
+
+    class Impatient(Exception):
+        pass
+
+    def ask(stream: Any, request: Any) -> Any:
+        stream._requests.put(request)
+        raise Impatient
+
+    def end(stream: Any) -> None:
+        raise Impatient
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client.Stream, "ask", ask)
+        patch.setattr(client.Stream, "end", end)
+        with pytest.raises(Impatient):
+            df.groupby("city").size().reveal(eps=1)
+
+    assert session._connection._stream is None
+    assert isinstance(df.shape[0].reveal(eps=1), float)
+
+
+def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any) -> None:
+    running, file = jail
+    connection = session._connection = connected(running, file)
+    df = pd.read_csv("people")
+    df.shape[0].reveal(eps=1)
+    assert len(running.streams) == 1
+    ledger = running.service.ledger
+    ledger.record({"type": "revoke", "scope": "user", "who": connection.user, "dataset": None})
+    with pytest.raises(DPError, match="not known here"):
+        df.shape[0].reveal(eps=1)
+    for _ in range(100):
+        if not len(running.streams):
+            break
+        time.sleep(0.05)
+    assert not len(running.streams)
+    with pytest.raises(DPError, match="not known here"):
+        df.shape[0].reveal(eps=1)
 
 
 def test_a_session_that_the_jail_forgot_is_opened_again(jail: Any) -> None:

@@ -21,6 +21,7 @@ from privjail.curator.folder import JailFolder
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.deadline import Deadline, TimeUp
 from privjail.jail.limits import Limits
+from privjail.jail.streams import Streams
 
 LIMITS = Limits(seconds_per_release=6.0, sessions_per_user=20)
 
@@ -595,3 +596,53 @@ def test_a_clock_that_was_too_late_does_not_hit_the_next_work() -> None:
             pass
         for _ in range(300):
             pass
+
+
+def test_a_clock_that_fires_while_work_leaves_is_not_left_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is up while the work waits for the clock's lock: an exception there would keep it for ever."""
+    from privjail.jail import deadline as module
+
+    watch, ready, go = module.Clock(), threading.Event(), threading.Event()
+    monkeypatch.setattr(module, "clock", lambda: watch)
+    deadline = Deadline(60)
+
+    def work() -> None:
+        ready.set()
+        go.wait()
+
+    def run() -> None:
+        with contextlib.suppress(TimeUp):
+            deadline.run(work)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ready.wait()
+    with watch._changed:
+        go.set()
+        time.sleep(0.05)
+    deadline.fire()
+    thread.join()
+    assert watch._changed.acquire(timeout=5)
+    watch._changed.release()
+
+
+# -- streams
+
+
+def test_an_answer_that_nobody_takes_does_not_hold_a_stream_for_ever() -> None:
+    ended: list[str] = []
+
+    class Context:
+        def cancel(self) -> None:
+            ended.append("cancelled")
+
+    streams = Streams(Limits(idle_seconds=10, seconds_per_release=20))
+    with streams.place("ann", Context()) as place:
+        place.busy = True
+        place.used -= 29
+        streams.sweep()
+        streams.sweep(idle_seconds=0.0)
+        assert not ended  # at work, for all that is known
+        place.used -= 2
+        streams.sweep()
+        assert ended

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from privjail.curator.folder import JailFolder
+from privjail.curator.folder import JailFolder, renew_anchor
 from privjail.jail import anchor
 from privjail.jail.anchor import PAGE, Anchor, Note
 from privjail.jail.events import LedgerError
+from privjail.jail.store import SQLiteStore
 
 from .jails import make_jail
 from .test_ledger import cells, spend
@@ -194,3 +195,63 @@ def test_a_note_is_one_block_or_is_synced(tmp_path: Path, monkeypatch: pytest.Mo
         sizes.append((newest.stat().st_size == PAGE, len(counted)))
     assert [one for one, _ in sizes] == [True, False, True, True, True]
     assert [n for _, n in sizes] == [0, 1, 2, 2, 2]  # the large one, and the one that shrinks the file again
+
+
+@pytest.mark.parametrize("at", ["note", "append", "commit", "last"])
+@pytest.mark.parametrize("notes", [(8, 8), (8, None), (None, 8)])
+def test_a_crash_while_a_restart_is_settled_does_not_open_answers_again_v37(
+    history: History, tmp_path: Path, restart: None, monkeypatch: pytest.MonkeyPatch, at: str, notes: Any
+) -> None:
+    """V-37: charge 4 was answered and its answer may have been seen; the entry of it is gone, or owed."""
+    path = left(history, tmp_path / "jail", 7, notes)
+    torn_at = {"note": ("_settle", None), "append": ("_insert", "lost"), "commit": ("_insert", "lost")}.get(at)
+    with monkeypatch.context() as patch:
+        if torn_at is None:
+            told = SQLiteStore._note_anew
+            patch.setattr(SQLiteStore, "_note_anew", lambda s, e: told(s, e) if s._run else crash())
+        else:
+            name, wanted = torn_at
+            work = getattr(SQLiteStore, name)
+
+            def crashing(store: Any, given: Any) -> Any:
+                if wanted is None or given.event.body["type"] == wanted:
+                    if at == "commit":
+                        work(store, given)
+                    crash()
+                return work(store, given)
+
+            patch.setattr(SQLiteStore, name, crashing)
+        with pytest.raises(KeyboardInterrupt):
+            JailFolder(path)
+    check(history, path, 8)
+
+
+def crash() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_second_power_cut_soon_after_the_first_was_settled(
+    history: History, tmp_path: Path, restart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """V-37: the notes that settled the first may be all that is left, beside a charge that was synced after them."""
+    path = left(history, tmp_path / "jail", 5, (5, 5))
+    folder = JailFolder(path)
+    notes = [(path / f"anchor.{slot}").read_bytes() for slot in (0, 1)]
+    request = spend(folder, "ann", (cells()[0], "1/10"))
+    folder.ledger.close()
+    for slot in (0, 1):
+        (path / f"anchor.{slot}").write_bytes(notes[slot])
+    monkeypatch.setattr(anchor, "machine_run", lambda: "a third run")
+    with pytest.raises(LedgerError, match="may have been sent"):
+        JailFolder(path).ledger.answer("ann", request)
+
+
+def test_renewing_the_anchor_does_not_open_answers_again(history: History, tmp_path: Path, restart: None) -> None:
+    """V-37: the notes that told of the restart are gone; the renewed ones must not say that nothing was lost."""
+    path = left(history, tmp_path / "jail", 7, (None, None))
+    with pytest.raises(LedgerError, match="damaged"):
+        JailFolder(path)
+    renew_anchor(path, "both were torn")
+    check(history, path, 7)
+    with pytest.raises(LedgerError, match="may have been sent"):
+        JailFolder(path).ledger.answer("ann", history.requests[4])

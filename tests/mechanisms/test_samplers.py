@@ -127,3 +127,16 @@ def test_many_single_draws_follow_the_law() -> None:
         return max(abs(drawn.count(x) / len(drawn) - p) / (p / len(drawn)) ** 0.5 for x, p in laws.items())
 
     assert misfit(2.0) < 5 < misfit(1.4)
+
+
+def test_a_stock_is_emptied_before_it_is_taken_over() -> None:
+    """Two threads of a forked process: one must not find the other's half-done work, and take the parent's draws."""
+    order: list[str] = []
+
+    class Seen(Stock):
+        def __setattr__(self, name: str, value: object) -> None:
+            order.append(name)
+            super().__setattr__(name, value)
+
+    Seen()
+    assert order[-1] == "_process" and len(order) == 3

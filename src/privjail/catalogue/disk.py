@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,19 @@ class Part:
     def of(path: Path) -> Part:
         import pyarrow.parquet
 
+        before = stamp(path)
         with pyarrow.parquet.ParquetFile(path) as file:
             sizes = tuple(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups))
-        return Part(path, stamp(path), sizes)
+        return Part(path, before, sizes)
 
-    def lazy(self) -> pl.LazyFrame:
+    def check(self) -> None:
+        """Refuse a file that has changed; asked before a part of it is read, and after."""
         if stamp(self.path) != self.stamp:
             # Columns of the old rows beside columns of new ones would pair rows that do not belong together.
             raise SchemaError(f"{self.path.name!r} has changed since it was opened")
+
+    def lazy(self) -> pl.LazyFrame:
+        self.check()
         return pl.scan_parquet(self.path, glob=False)
 
     def spans(self, most: int) -> Iterator[tuple[int, int]]:
@@ -74,11 +79,16 @@ class OnDisk:
 
     @cached_property
     def height(self) -> int:
-        return int(self.lazy().select(pl.len()).collect(engine="streaming").item())
+        return int(self._checked(self.lazy().select(pl.len()).collect(engine="streaming")).item())
 
     def select(self, columns: Sequence[Any]) -> pl.DataFrame:
         """Some columns, held as a whole."""
-        return self.lazy().select(columns).collect(engine="streaming")
+        return self._checked(self.lazy().select(columns).collect())
+
+    def _checked(self, read: pl.DataFrame) -> pl.DataFrame:
+        for part in self.parts:
+            part.check()
+        return read
 
     def batches(self, columns: Sequence[str], most: int) -> Iterator[Callable[[], pl.DataFrame]]:
         """Functions that read some columns of a batch of rows each."""
@@ -87,7 +97,14 @@ class OnDisk:
             rows = part.lazy()
             for start, length in part.spans(most):
                 batch = self.shaped(rows.slice(start, length)).select(wanted or pl.all())
-                yield lambda batch=batch: batch.collect()  # type: ignore[misc]
+                yield partial(_read, batch, part)
+
+
+def _read(batch: pl.LazyFrame, part: Part) -> pl.DataFrame:
+    try:
+        return batch.collect()
+    finally:
+        part.check()
 
 
 def stamp(path: Path) -> Stamp:

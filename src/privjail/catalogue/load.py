@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, overload
@@ -14,6 +15,8 @@ from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.errors import SchemaError
 from privjail.ops.source import Unit
 from privjail.plan.domain import (
+    INT_MAX,
+    INT_MIN,
     BoolDomain,
     CategoryDomain,
     Domain,
@@ -29,6 +32,7 @@ __all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 
 R = TypeVar("R", pl.DataFrame, pl.LazyFrame)
 TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
+TICKS = {"ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
 MOMENTS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
@@ -59,8 +63,11 @@ def enforce(
             declared = _owner(name, schema.get(name))
         kept.append((name, _enforced(named(name), dtype, declared).alias(name)))
         domains[name] = declared.domain
+    _check_types(types)
     if isinstance(frame, OnDisk) and unit.most_rows is not None and unit.column is not None:
-        return _owned(frame.reshaped(lambda rows: rows.select(e for _, e in kept)).lazy().collect(), unit), domains
+        disk = frame.reshaped(lambda rows: rows.select(e for _, e in kept))
+        held = quietly(lambda: disk.select([pl.all()]), "a column does not fit its type")
+        return _owned(held, unit), domains
     if isinstance(frame, OnDisk):
         return frame.reshaped(lambda rows: _owned(rows.select(e for _, e in kept), unit)), domains
     return _owned(_applied(frame, kept), unit), domains
@@ -75,6 +82,13 @@ def _owned(rows: R, unit: Unit) -> R:
     if unit.most_rows is None:
         return rows
     return rows.filter(pl.int_range(pl.len()).over(owner) < unit.most_rows)
+
+
+def _check_types(types: pl.Schema) -> None:
+    """Refuse what cannot be read, by its type alone: what rows on disk hold must not decide it when they are read."""
+    for name, dtype in types.items():
+        if dtype.is_nested() or isinstance(dtype, (pl.Binary, pl.Duration, pl.Object)):
+            raise SchemaError(f"column {name!r} holds {dtype}, which cannot be read here", do="leave it out")
 
 
 def _applied(frame: pl.DataFrame, columns: list[tuple[str, pl.Expr]]) -> pl.DataFrame:
@@ -154,12 +168,21 @@ def _fill(declared: ColumnSchema) -> Any:
 
 def _text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """Each value as a file would spell it."""
+    if isinstance(dtype, (pl.Datetime, pl.Date)):
+        column = _in_calendar(column, dtype)
     if dtype.is_float():
         # A whole number in a float column is spelled like the whole number.
         whole = column.is_finite() & (column == column.floor()) & (column.abs() < 2.0**53)
         spelled = pl.when(whole).then(column.cast(pl.Int64(), strict=False).cast(pl.String()))
         return spelled.otherwise(column.cast(pl.String(), strict=False))
     return column.cast(pl.String(), strict=False)
+
+
+def _in_calendar(column: pl.Expr, dtype: pl.Datetime | pl.Date) -> pl.Expr:
+    """Moments of the years 1 to 9999. There are no words for others, and the engine panics where it looks for them."""
+    day = 86_400 * TICKS[dtype.time_unit] if isinstance(dtype, pl.Datetime) else 1
+    low, high = (day * (d - datetime.date(1970, 1, 1)).days for d in (datetime.date.min, datetime.date.max))
+    return pl.when(column.cast(pl.Int64()).is_between(max(low, INT_MIN), min(high + day - 1, INT_MAX))).then(column)
 
 
 def _stripped(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -216,7 +239,7 @@ def _inside(number: pl.Expr, domain: IntDomain | FloatDomain, outside: str) -> p
 
 
 def _times(column: pl.Expr, dtype: pl.DataType, domain: TimeDomain, outside: str) -> pl.Expr:
-    if dtype == pl.String():
+    if not (isinstance(dtype, (pl.Datetime, pl.Date)) or dtype.is_integer() or dtype.is_float()):
         text = _stripped(column, dtype)
         column = pl.coalesce([text.str.to_datetime(form, strict=False, time_unit="us") for form in MOMENTS])
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:

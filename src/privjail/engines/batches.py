@@ -26,6 +26,7 @@ from privjail.ops.source import Column, Source
 from privjail.ops.tally import grid_bounds, sum_grid
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
+from privjail.plan.physical import named
 from privjail.plan.rows import Rows
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +65,7 @@ def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], 
     """The batches, each as a function that reads it: workers read, so that no more are held than are worked on."""
     if isinstance(frame, OnDisk):
         return frame.batches(plan.columns, MOST)
-    held = frame.select(plan.columns) if plan.columns else frame
+    held = frame.select([named(c) for c in plan.columns]) if plan.columns else frame
     return (lambda start=start: held.slice(start, BATCH) for start in range(0, held.height, BATCH))  # type: ignore[misc]
 
 
@@ -78,12 +79,16 @@ def _in_parallel(
 ) -> Iterator[list[Array]]:
     """Results as they come, with a few batches under way at a time."""
     pool, waiting = _workers(), []
-    for read in batches:
-        waiting.append(pool.submit(lambda read=read: work(read())))  # type: ignore[misc]
-        if len(waiting) > 2 * (os.cpu_count() or 1):
+    try:
+        for read in batches:
+            waiting.append(pool.submit(lambda read=read: work(read())))  # type: ignore[misc]
+            if len(waiting) > 2 * (os.cpu_count() or 1):
+                yield waiting.pop(0).result()
+        while waiting:
             yield waiting.pop(0).result()
-    for each in waiting:
-        yield each.result()
+    finally:
+        for each in waiting:  # one has failed, or the time is up: nobody will ask for the others
+            each.cancel()
 
 
 class Plan:

@@ -60,7 +60,8 @@ class PolarsEngine:
     def evaluate_all(self, values: Iterable[Value]) -> list[Any]:
         """Several values: what they need of a long data set is computed in one pass over it."""
         wanted = list(values)
-        if any(isinstance(frame, OnDisk) or frame.height >= LONG for frame in self._frames.values()):
+        frames = list(self._frames.values())  # a copy: other sessions open data sets meanwhile
+        if any(isinstance(frame, OnDisk) or frame.height >= LONG for frame in frames):
             self._fill(_tallies(wanted))
         return [self.evaluate(value) for value in wanted]
 
@@ -213,10 +214,10 @@ class PolarsEngine:
                 leaves[node.inner.name] = self._column(node.inner).gather(self._base_index(node.base))
         base = order[-1].base
         if isinstance(base, Source):
-            frame = self._frames[base].lazy()
+            frame = self._frames[base]
         else:
-            frame = pl.LazyFrame(leaves if leaves or base is not None else {ROW: np.zeros(length)})
-        return spread(frame.select(spelled(order).alias("x")).collect()["x"], length)
+            frame = pl.DataFrame(leaves if leaves or base is not None else {ROW: np.zeros(length)})
+        return spread(frame.select([spelled(order).alias("x")])["x"], length)
 
     def _codes(self, rows: Rows, by: Expr) -> Array:
         """The group of each row: a number from 0, and the number of labels for a missing key."""
@@ -234,19 +235,25 @@ class PolarsEngine:
     def _tally(self, table: Table) -> Array:
         """One whole number for each combination of labels."""
         levels = _levels(table)
-        for wider, place in levels:
-            known = self._cache.get((*wider, "tally"))
-            if known is not None:
-                return np.asarray(known[place])
+        known = self._known(levels)
+        if known is not None:
+            return known
         rows = table[0]
         if self._is_long(rows):
             self._fill([table])
-            known = self._cache.get((*table, "tally"))
+            known = self._known(levels)
             return fill(self._frames[_source(rows)], [table])[0] if known is None else known
         wider, place = levels[-1]
         found = self._count(*wider)
         self._cache.put((*wider, "tally"), found)
         return np.asarray(found[place])
+
+    def _known(self, levels: list[tuple[Table, tuple[int, ...]]]) -> Array | None:
+        for wider, place in levels:
+            known = self._cache.get((*wider, "tally"))
+            if known is not None:
+                return np.asarray(known[place])
+        return None
 
     def _count(self, rows: Rows, keys: tuple[Expr, ...], value: Expr | None) -> Array:
         index = self._index(rows)

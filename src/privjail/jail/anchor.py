@@ -22,6 +22,7 @@ PUT_BACK = "put anchor.0 and anchor.1 back, or see: privjail verify --help"
 ANOTHER = "the ledger's anchor belongs to another ledger, or to another copy of it"
 PAGE = 4096  # bytes of a note: written as one block, so that no crash leaves a part of it
 BOOT = Path("/proc/sys/kernel/random/boot_id")
+UNSETTLED = "unsettled"  # instead of a run: what a restart of the machine may have taken was not looked for yet
 
 
 @cache
@@ -40,7 +41,7 @@ class Note:
     event: Event
     answer: bytes | None = None
     safe: int = 0  # the newest entry that was on disk when this was noted
-    run: str = ""  # of the machine; empty for a note that was synced
+    run: str = ""  # of the machine, filled in when it is written; empty where the system does not say
 
     def spelled(self) -> bytes:
         event = self.event
@@ -65,7 +66,7 @@ class Anchor:
 
     def write(self, slot: int, note: Note, sync: bool = True) -> None:
         """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
-        run = "" if sync else machine_run()
+        run = note.run or machine_run()
         body = replace(note, run=run).spelled()
         content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
         fd = os.open(self._files[slot], os.O_WRONLY | os.O_CREAT, 0o600)
@@ -75,7 +76,7 @@ class Anchor:
                 file.write(content)
             if before > len(content):
                 os.ftruncate(fd, len(content))
-            if not run or before != len(content) or len(content) > PAGE:
+            if sync or not run or before != len(content) or len(content) > PAGE:
                 os.fdatasync(fd)
         finally:
             os.close(fd)
@@ -105,7 +106,7 @@ class Anchor:
         return self.read(0), self.read(1)
 
     def restarted(self) -> bool:
-        """Whether the machine was restarted since a note was written that was not synced."""
+        """Whether the machine was restarted since a note was written, or an earlier restart is not settled."""
         return _of_another_run(self.both())
 
 

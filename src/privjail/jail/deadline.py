@@ -79,12 +79,13 @@ class Deadline:
         try:
             return work()
         finally:
-            watch.remove(self)
             with self._lock:
                 self._over = True
                 late = self._fired
             if late:  # raised already, or about to be: in no case in the next request of this thread
                 _raise_in(self._thread, None)
+            # Only now: an exception on the way into the clock's lock would leave it locked, for everybody and for good.
+            watch.remove(self)
 
     def fire(self) -> None:
         """The time is up: what the clock calls."""

@@ -109,7 +109,10 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         with self.streams.place(user, context) as place:
             for body in bodies:
                 place.busy = True
-                yield on_clock(clock, lambda body=body: self._next(body, context))  # type: ignore[misc]
+                released = on_clock(clock, lambda body=body: self._next(body, context))  # type: ignore[misc]
+                yield released
+                if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
+                    return  # who may ask nothing more holds no thread
                 place.busy = False
 
     def _next(self, body: bytes, context: Any) -> pb.Released:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from privjail.jail.anchor import Anchor, Note, machine_run, owed
+from privjail.jail.anchor import UNSETTLED, Anchor, Note, machine_run, owed
 from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, unanswered
 
 Row = tuple[Any, Any, Any]
@@ -121,8 +121,9 @@ class SQLiteStore(Store):
         self._anchor = Anchor(folder)
         self._lock = threading.RLock()
         self._safe = 0  # the newest entry that is known to be on disk
+        self._run = ""  # what notes say of the machine's run, if not which one it is
         self._version: int | None = None  # of the file, as SQLite counts the changes of others
-        path = (folder / "ledger.sqlite").absolute()
+        path = self._path = (folder / "ledger.sqlite").absolute()
         if new and (path.exists() or any(self._anchor.both())):
             raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
         if not new and not path.is_file():
@@ -159,7 +160,9 @@ class SQLiteStore(Store):
             # Inside a transaction, so that nobody else is between noting an entry and writing it.
             with self.writing() as writing:
                 events = self.news()
+                self._sync_log()
                 restarted = self._anchor.restarted()
+                self._run = UNSETTLED if restarted else ""
                 note = owed(self._anchor, events) if events or any(self._anchor.both()) else None
                 if note is not None:
                     body = note.event.body
@@ -168,19 +171,38 @@ class SQLiteStore(Store):
             return events if not restarted else events + self._settle(events)
 
     def _settle(self, events: list[Event]) -> list[Event]:
-        """After the machine ended: note that answers which may have been sent are lost, and note the newest entries.
+        """After the machine ended: enter the answers that may have been sent as lost, and note the newest entries.
 
+        Until that is done every note says that it is not: whoever starts after a crash in between does it then.
         Requests of after the restart, by another process that was quicker, are not among them.
         """
         with self.writing() as writing:
             news = self.news()
             lost = sorted(unanswered(events) - {(e.body.get("user"), e.body.get("request")) for e in news})
-            noted = [*events, *news]
-            for event in noted[-2:]:
-                self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq))
+            self._note_anew([*events, *news])
             if lost and not any(event.body["type"] == "lost" for event in news):
                 news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
+        self._run = ""
+        with self.writing():
+            news += self.news()
+            self._note_anew([*events, *news])
         return news
+
+    def _note_anew(self, events: list[Event]) -> None:
+        self._sync_log()
+        for event in events[-2:]:
+            self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq, self._run))
+
+    def _sync_log(self) -> None:
+        """See to it that what is read is on disk: a process may have ended after it wrote, before it synced."""
+        try:
+            fd = os.open(f"{self._path}-wal", os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def _answer_of(self, event: Event) -> bytes | None:
         body = event.body
@@ -218,7 +240,7 @@ class SQLiteStore(Store):
     def _insert(self, note: Note) -> None:
         event = note.event
         try:
-            self._anchor.write(event.seq % 2, Note(event, note.answer, self._safe), sync=not machine_run())
+            self._anchor.write(event.seq % 2, Note(event, note.answer, self._safe, self._run), sync=not machine_run())
         except OSError as e:
             raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
         self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, event.text))
@@ -240,9 +262,8 @@ class SQLiteStore(Store):
 
     def renew_anchor(self) -> None:
         with self.writing():
-            events = self.news()
-            for event in events[-2:]:
-                self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq))
+            self._run = UNSETTLED  # the old notes may have said that the machine was restarted
+            self._note_anew(self.news())
 
     def close(self) -> None:
         with self._lock:

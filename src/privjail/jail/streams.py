@@ -59,9 +59,12 @@ class Streams:
 
     def sweep(self, idle_seconds: float | None = None) -> None:
         """End the streams that nobody has used for long."""
-        old = time.monotonic() - (self._limits.idle_seconds if idle_seconds is None else idle_seconds)
+        now, limits = time.monotonic(), self._limits
+        old = now - (limits.idle_seconds if idle_seconds is None else idle_seconds)
+        # Who does not take an answer would be busy for ever.
+        stuck = now - limits.idle_seconds - limits.seconds_per_release
         with self._lock:
-            idle = [each for each in self._open if not each.busy and each.used <= old]
+            idle = [each for each in self._open if each.used <= (stuck if each.busy else old)]
         for each in idle:
             each.context.cancel()
 

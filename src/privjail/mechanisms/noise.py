@@ -97,9 +97,9 @@ class Stock:
     """
 
     def __init__(self) -> None:
-        self._process = os.getpid()
         self._held: dict[float, list[int]] = {}
         self._used: dict[float, int] = {}
+        self._process = os.getpid()  # last: another thread that finds its own process here finds the stock empty
 
     def take(self, scale: float, draw: Callable[[float, int], list[int]]) -> int:
         if self._process != os.getpid() or len(self._held) > MOST_SCALES:
