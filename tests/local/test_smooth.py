@@ -79,13 +79,14 @@ def test_noise_is_not_chased_and_signal_is_kept(build, even):
     weights = np.ones(k) if even else 0.5 ** np.arange(k)
     truth = weights / weights.sum()
     survey = Survey("", {"t": build(Categories.numbered(k), 1 if even else 3)}, {"t": 1})
-    errors = {"smooth": 0.0, "unbiased": 0.0}
-    for _ in range(4):
+    errors: dict[str, list[float]] = {"smooth": [], "unbiased": []}
+    for _ in range(5):
         reports = survey.menu["t"].draw(rng.choice(k, size=n, p=truth))
         for method in errors:
             found = survey.estimate(reports, method=method).frequencies
-            errors[method] += float(((project(found) - truth) ** 2).mean())
-    assert errors["smooth"] < (0.3 if even else 1.0) * errors["unbiased"]  # the unbiased one, projected
+            errors[method].append(float(((project(found) - truth) ** 2).mean()))
+    # Medians: once in some hundred rounds chance looks like signal. The unbiased one is projected.
+    assert np.median(errors["smooth"]) < (0.3 if even else 1.0) * np.median(errors["unbiased"])
 
 
 def test_it_is_the_default_for_answers_and_likelihood_is_the_default_for_the_rest():
