@@ -80,13 +80,17 @@ def test_noise_is_not_chased_and_signal_is_kept(build, even):
     truth = weights / weights.sum()
     survey = Survey("", {"t": build(Categories.numbered(k), 1 if even else 3)}, {"t": 1})
     errors: dict[str, list[float]] = {"smooth": [], "unbiased": []}
-    for _ in range(5):
+    for _ in range(12):
         reports = survey.menu["t"].draw(rng.choice(k, size=n, p=truth))
         for method in errors:
             found = survey.estimate(reports, method=method).frequencies
             errors[method].append(float(((project(found) - truth) ** 2).mean()))
-    # Medians: once in some hundred rounds chance looks like signal. The unbiased one is projected.
-    assert np.median(errors["smooth"]) < (0.3 if even else 1.0) * np.median(errors["unbiased"])
+    # The unbiased one is projected. Where all is even it is five to fifty times worse, except in the odd round in which
+    # chance looks like signal; where there is signal the two are close, and a smoother that loses it is far off.
+    if even:
+        assert np.median(errors["smooth"]) < 0.3 * np.median(errors["unbiased"])
+    else:
+        assert np.mean(errors["smooth"]) < 1.3 * np.mean(errors["unbiased"])
 
 
 def test_it_is_the_default_for_answers_and_likelihood_is_the_default_for_the_rest():
