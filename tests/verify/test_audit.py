@@ -143,7 +143,7 @@ def test_over_the_wire(at: Auditor) -> None:
 
 # -- our examples
 
-WITHOUT_DATA = ("adult", "census", "local_figures", "local_paper", "patients")
+WITHOUT_DATA = ("adult", "census", "encrypted_demo", "local_figures", "local_paper", "patients")
 OURS: dict[str, list[str]] = {
     "diffpid3": ["--depth", "1", "--eps", "20"], "local_figures": ["--out", "figures", "--runs", "10"], "session": [],
 }  # fmt: skip
