@@ -33,19 +33,19 @@ class Ask:
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A line of the audit log: what was asked and charged, never what came out. Its words are made when it is read."""
+    """A line of the audit log: what was asked and charged, never what came out.
+
+    It keeps the words and not the plan: a session's plans would fill the memory.
+    """
 
     at: datetime.datetime
-    ask: Ask
+    program: str
+    used: Mechanism
     charges: list[Charge]
 
     @property
-    def program(self) -> str:
-        return str(self.ask.value)
-
-    @property
     def mechanism(self) -> str:
-        return repr(self.ask.mechanism)
+        return repr(self.used)
 
     @property
     def cost(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
@@ -97,7 +97,8 @@ class Jail:
         self.ledger.charge([charge for each in charges for charge in each])
         if self.audit is not None:
             now = datetime.datetime.now(datetime.UTC)
-            self.audit.extend(Entry(now, ask, each) for ask, each in zip(asks, charges, strict=True))
+            for ask, each in zip(asks, charges, strict=True):
+                self.audit.append(Entry(now, str(ask.value), ask.mechanism, each))
         with self._running:
             found = self.engine.evaluate_all(ask.value for ask in asks)
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]

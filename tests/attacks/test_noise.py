@@ -191,7 +191,7 @@ def test_forked_workers_draw_differently_v4() -> None:
 def test_nothing_that_leaves_tells_how_long_drawing_took_v6() -> None:
     """V-6: rejection samplers take longer for some draws. Nothing of ours measures or shows it; a caller with a
     clock of her own can (KNOWN_LIMITS), which is why the sparse vector draws for all its numbers at once."""
-    assert {f.name for f in dataclasses.fields(Entry)} == {"at", "ask", "charges"}
+    assert {f.name for f in dataclasses.fields(Entry)} == {"at", "program", "used", "charges"}
     for name in ("mechanisms", "budget"):
         for path in (SOURCE / name).glob("*.py"):
             assert not re.search(r"perf_counter|monotonic\(|import time\b", path.read_text())

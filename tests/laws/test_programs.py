@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from privjail.engines import polars
+from privjail.engines import siblings
 from privjail.ops.arithmetic import Arithmetic
 from privjail.ops.carried import Constant
 from privjail.ops.clip import Clip
@@ -135,11 +135,11 @@ def some_table(seed: int, most: int = 6) -> Table:
 
 
 def exact(value: Any, data: Table, cache_bytes: int, limit: int) -> list[Fraction]:
-    saved, polars.TABLE_LIMIT = polars.TABLE_LIMIT, limit
+    saved, siblings.TABLE_LIMIT = siblings.TABLE_LIMIT, limit
     try:
         found = engine(SQUARE.source, data, cache_bytes).evaluate(value)
     finally:
-        polars.TABLE_LIMIT = saved
+        siblings.TABLE_LIMIT = saved
     return [x * value.grid for x in (found if value.index else [found])]
 
 

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from privjail.plan import node
-from privjail.plan.value import Listed
+from privjail.plan.rows import Lineage
+from privjail.plan.value import Facts, Listed
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,17 @@ def broken(wrong: dict[str, Any]) -> Iterator[None]:
 
 
 def derived(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A __post_init__ whose derived facts are changed afterwards."""
+    """A __post_init__ whose facts, also those of a lineage or a value, are changed afterwards."""
 
     def make(right: Any) -> Any:
         def wrong(self: Any) -> None:
             right(self)
-            self.fact(**change(self))
+            facts = change(self)
+            for whole, part in (("lineage", Lineage), ("_facts", Facts)):
+                mine = {name: facts.pop(name) for name in part._fields if name in facts}
+                if mine:
+                    self.fact(**{whole: getattr(self, whole.strip("_"))._replace(**mine)})
+            self.fact(**facts)
 
         return wrong
 

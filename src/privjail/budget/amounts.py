@@ -80,13 +80,19 @@ def exact(x: Any, what: str = "the number") -> Fraction:
 def amount(x: Any, what: str = "eps") -> Fraction:
     """An amount of privacy budget: positive, finite, and neither absurdly small nor large."""
     value = exact(x, what)
+    _check_amount(*value.as_integer_ratio(), what)
+    return value
+
+
+@lru_cache(maxsize=1024)
+def _check_amount(top: int, bottom: int, what: str) -> None:
+    value = Fraction(top, bottom)
     if value <= 0:
         raise BudgetError(f"{what} must be greater than 0")
     if value < SMALLEST:
         raise BudgetError(f"{what} is too small to be of use", do=f"use at least {float(SMALLEST):g}")
     if value > LARGEST:
         raise BudgetError(f"{what} is so large that it is no protection at all", do=f"use at most {float(LARGEST):g}")
-    return value
 
 
 def probability(x: Any, what: str = "delta") -> Fraction:

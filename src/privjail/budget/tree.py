@@ -37,17 +37,21 @@ class CostTree:
             cell = address[:depth]
             before = self.cost.get(cell)
             old_cost.append((cell, before))
-            after = self.cost[cell] = plus(before or self.zero, growth)
+            after = self.cost[cell] = growth if before is None else plus(before, growth)
             if not depth:
                 break
             slot = (address[: depth - 1], address[depth - 1][0])
             known = self.best.get(slot)
-            better = tuple(map(max, known or self.zero, after))
+            if known is None:  # the first of these siblings: all that it costs is new
+                old_best.append((slot, None))
+                self.best[slot] = growth = after
+                continue
+            better = tuple(map(max, known, after))
             if better == known:
                 break
             old_best.append((slot, known))
             self.best[slot] = better
-            growth = tuple(x - y for x, y in zip(better, known or self.zero, strict=True))
+            growth = tuple(x - y for x, y in zip(better, known, strict=True))
 
         def undo() -> None:
             _restore(self.cost, old_cost)

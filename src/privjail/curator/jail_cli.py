@@ -313,10 +313,13 @@ def serve(
 
 def _warm() -> None:
     """Import what the first release needs: slow, and not needed to open the port."""
+    import gc
     import importlib
 
     for module in ("privjail.catalogue.origins", "privjail.engines.polars"):
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # what was imported stays: the collector need not go through it again and again
 
 
 def register(app: typer.Typer) -> None:

@@ -191,16 +191,17 @@ def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
     """The place of each row in a table, flattened; the number of places for rows that are in no group."""
     if not keys:
         return None
-    flat, nowhere, size = None, None, 1
-    for code, by in zip(codes, keys, strict=True):
-        length = len(by.domain.labels or ())
-        size *= length
+    lengths = [len(by.domain.labels or ()) for by in keys]
+    size = prod(lengths)
+    number: Any = np.int32 if size < 2**31 else np.int64
+    flat, nowhere = None, None
+    for code, length in zip(codes, lengths, strict=True):
         # Beyond the labels: a missing key. (Other numbers cannot happen while domains are true. If one is not, a
         # row in no group beats a failure that shows it.)
-        if by.domain.nullable or len(code) and not (code.min() >= 0 and code.max() < length):
+        if len(code) and not (code.min() >= 0 and code.max() < length):
             outside = (code < 0) | (code >= length)
             nowhere = outside if nowhere is None else nowhere | outside
-        flat = code.astype(np.int64) if flat is None else flat * length + code
+        flat = code.astype(number, copy=False) if flat is None else flat * number(length) + code
     assert flat is not None
     return flat if nowhere is None else np.where(nowhere, size, flat)
 

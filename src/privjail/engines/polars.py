@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,8 @@ import polars as pl
 from privjail.catalogue.disk import OnDisk
 from privjail.engines.batches import Array, Table, amounts_of, codes_of, conditions, fill, place_of, table_of
 from privjail.engines.cache import Cache
-from privjail.engines.columns import at_once, checked, code_of, inputs_first, spelled, spread, stepwise
+from privjail.engines.columns import Computation, at_once, checked, code_of, inputs_first, spelled, spread, stepwise
+from privjail.engines.siblings import levels_of, picked, shape_of
 from privjail.ops.carried import Carried
 from privjail.ops.compare import Compare, exact
 from privjail.ops.filter import Filter
@@ -28,11 +28,10 @@ from privjail.ops.tally import Tally
 from privjail.ops.window import Lag, Window
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import NOT_YET, Lit
+from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 
-TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
 OFTEN = 3  # passes over a long table for the same rows, after which their positions are worth keeping
@@ -50,11 +49,13 @@ class PolarsEngine:
         self._cache = Cache(cache_bytes)
         self._passes: Counter[Rows] = Counter()
         self._asked: Counter[Table] = Counter()
+        self._near: tuple[Any, Array] | None = None  # the table that was read last
 
     def add(self, source: Source, frame: pl.DataFrame | OnDisk) -> None:
         """Hold a data set's rows, already in the shape that its schema promises."""
         if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
             self._cache = Cache(self._cache.limit)
+            self._near = None
         self._frames[source] = frame
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Any]:
@@ -71,13 +72,19 @@ class PolarsEngine:
         waiting: list[Value] = [value]
         while waiting:
             node = waiting[-1]
-            missing = [each for each in node.inputs() if each not in done]
-            if missing:
-                waiting.extend(missing)
-                continue
-            waiting.pop()
-            if node not in done:
-                done[node] = self._value(node, [done[each] for each in node.inputs()])
+            inputs = node.inputs()
+            missing = False
+            for each in inputs:
+                if each in done:
+                    continue
+                if each.inputs():
+                    waiting.append(each)
+                    missing = True
+                else:
+                    done[each] = self._value(each, [])
+            if not missing:
+                waiting.pop()
+                done[node] = self._value(node, [done[each] for each in inputs])
         return done[value]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
@@ -120,6 +127,7 @@ class PolarsEngine:
             assert step.parent is not None
             step = step.parent
         index = None if step.starts_base else self._cache[step, "index"]
+        self._compute([each.condition for each in chain if isinstance(each, Filter) and picked(each) is None])
         for step in reversed(chain):
             index = self._select(step)
             self._cache.put((step, "index"), index)
@@ -205,6 +213,15 @@ class PolarsEngine:
         found: pl.Series = self._cache[key]
         return found
 
+    def _compute(self, expressions: list[Expr]) -> None:
+        """Several columns of a data set in one go, and not one by one when they are asked for."""
+        missing = [each for each in dict.fromkeys(expressions) if (each, "column") not in self._cache]
+        base = missing[0].base if len(missing) > 1 else None
+        frame = self._frames[base] if isinstance(base, Source) else None
+        if isinstance(frame, pl.DataFrame):
+            for each, column in Computation([e for e in missing if e.base is base]).columns(frame).items():
+                self._cache.put((each, "column"), column, int(column.estimated_size()))
+
     def _whole(self, order: list[Expr], length: int) -> pl.Series:
         """One Polars expression for the whole tree, down to loaded columns or columns of another base."""
         leaves: dict[str, pl.Series] = {}
@@ -233,8 +250,22 @@ class PolarsEngine:
     # -- counts and sums
 
     def _tally(self, table: Table) -> Array:
-        """One whole number for each combination of labels."""
-        levels = _levels(table)
+        """One whole number for each combination of labels; of the siblings of a group, read off one table."""
+        rows, keys, value = table
+        group = picked(rows) if isinstance(rows, Filter) else None
+        if group is None or self._is_long(rows):
+            return self._counted(table)
+        by, code, _ = group
+        assert isinstance(rows, Filter)
+        above: Table = (rows.rows, (by, *keys), value)
+        if self._near is None or self._near[0] != above:
+            if len(levels_of(table)) == 1:  # too large to share
+                return self._counted(table)
+            self._near = above, self._counted(above)
+        return np.asarray(self._near[1][code])
+
+    def _counted(self, table: Table) -> Array:
+        levels = levels_of(table)
         known = self._known(levels)
         if known is not None:
             return known
@@ -257,7 +288,7 @@ class PolarsEngine:
 
     def _count(self, rows: Rows, keys: tuple[Expr, ...], value: Expr | None) -> Array:
         index = self._index(rows)
-        shape = _shape(keys)
+        shape = shape_of(keys)
         if value is None and not keys:
             return np.asarray(self._size(rows.base) if index is None else len(index))
         codes = place_of([self._codes(rows, key) for key in keys], keys)
@@ -292,7 +323,7 @@ class PolarsEngine:
         """Fill the tables of long data sets, in one pass over each data set."""
         missing: dict[Source, dict[Table, None]] = {}
         for table in tables:
-            if self._is_long(table[0]) and not any((*wider, "tally") in self._cache for wider, _ in _levels(table)):
+            if self._is_long(table[0]) and not any((*wider, "tally") in self._cache for wider, _ in levels_of(table)):
                 missing.setdefault(_source(table[0]), {})[table] = None
         for source, needed in missing.items():
             chosen = self._shared(list(needed))
@@ -306,7 +337,7 @@ class PolarsEngine:
             if len(memory) > REMEMBERED:
                 memory.clear()
         while True:
-            above = [levels[1][0] if len(levels := _levels(table)) > 1 else None for table in tables]
+            above = [levels[1][0] if len(levels := levels_of(table)) > 1 else None for table in tables]
             self._asked.update(wider for wider in above if wider is not None)
             chosen = [w if w is not None and self._asked[w] > 1 else t for t, w in zip(tables, above, strict=True)]
             chosen = list(dict.fromkeys(chosen))
@@ -333,39 +364,3 @@ def _tallies(values: list[Value]) -> list[Table]:
         seen.update(fresh)
         waiting.extend(fresh)
     return list(found)
-
-
-def _shape(keys: tuple[Expr, ...]) -> tuple[int, ...]:
-    return tuple(len(key.domain.labels or ()) for key in keys)
-
-
-def _levels(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
-    """The table itself, and those of all groups that it is one of; each with the place of ours in it."""
-    rows, keys, value = table
-    place: tuple[int, ...] = ()
-    found = [(table, place)]
-    size = prod(_shape(keys))
-    while isinstance(rows, Filter) and len(keys) < 8:
-        group = picked(rows)
-        if group is None:
-            break
-        by, code, groups = group
-        size *= groups
-        if size > TABLE_LIMIT:
-            break
-        rows, keys, place = rows.rows, (by, *keys), (code, *place)
-        found.append(((rows, keys, value), place))
-    return found
-
-
-def picked(rows: Filter) -> tuple[Expr, int, int] | None:
-    """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
-    if rows.picked is NOT_YET:
-        found = None
-        match rows.condition:
-            case Compare("==", by, Lit() as key) if by.domain.labels is not None:
-                code = code_of(by, key.value)
-                found = None if code is None else (by, code, len(by.domain.labels))
-        rows.fact(picked=found)
-    known: tuple[Expr, int, int] | None = rows.picked
-    return known

@@ -21,14 +21,16 @@ from privjail.mechanisms.mechanism import (
     reach,
 )
 from privjail.mechanisms.noise import Noise
-from privjail.plan.distance import Number
 from privjail.plan.value import Value
+
+Ratio = tuple[int, int]  # a fraction for a cache: the fraction itself is slow to hash
 
 
 @lru_cache(maxsize=1024)
-def _plan(epsilon: Fraction, distance: Number, own: Fraction, size: int) -> tuple[OnGrid, float]:
-    grid = on_grid(own, distance, Fraction(distance) / epsilon, size)
-    return grid, float_up(grid.steps / epsilon)
+def _plan(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> tuple[OnGrid, float]:
+    eps, far = Fraction(*epsilon), Fraction(*distance)
+    grid = on_grid(Fraction(*own), far, far / eps, size)
+    return grid, float_up(grid.steps / eps)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Laplace(Mechanism):
 
     def plan(self, value: Value) -> tuple[OnGrid, float]:
         """The grid, and the scale of the noise in steps of it."""
-        return _plan(self.epsilon, reach(value.joint.l1, value), value.grid, value.joint.size)
+        distance = reach(value.joint.l1, value).as_integer_ratio()
+        return _plan(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), value.joint.size)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
         grid, scale = self.plan(value)

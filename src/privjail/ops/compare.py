@@ -11,6 +11,7 @@ from privjail.ops.carried import constant
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
+    TRUTH,
     BoolDomain,
     CategoryDomain,
     Domain,
@@ -43,10 +44,10 @@ class Compare(Expr):
             raise PlanError(f"no comparison {self.op!r}")
         if isinstance(self.b, Lit):
             check_constant(self.a.domain, self.b.value, self.op)
-            self.derive(self.a, domain=BoolDomain(self.a.domain.nullable))
+            self.derive(self.a, domain=TRUTH[self.a.domain.nullable])
         else:
             check_columns(self.a.domain, self.b.domain, self.op)
-            self.derive(self.a, self.b, domain=BoolDomain(self.a.domain.nullable or self.b.domain.nullable))
+            self.derive(self.a, self.b, domain=TRUTH[self.a.domain.nullable or self.b.domain.nullable])
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -11,7 +11,7 @@ from privjail.ops.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
 from privjail.plan.rows import Rows
-from privjail.plan.value import Listed, Value
+from privjail.plan.value import Facts, Listed, Value
 
 
 @node
@@ -28,16 +28,10 @@ class Distinct(Value):
     def __post_init__(self) -> None:
         if self.key.base is not None and self.key.base is not self.rows.base:
             raise RowsError("the column does not belong to the rows of this table")
-        counts = Tally(self.rows, (self.key,), None)
-        self.fact(
-            counts=counts,
-            index=(),
-            joint=Listed((self.rows.distance,)),
-            grid=Fraction(1),
-            cells=self.rows.cells,
-            capped=self.rows.cap is not None,
-            monotone=counts.monotone,
-        )
+        self.fact(counts=Tally(self.rows, (self.key,), None), index=(), grid=Fraction(1))
+
+    def derive(self) -> Facts:
+        return self.counts.facts._replace(joint=Listed((self.rows.distance,)))
 
     counts: Tally = field(init=False)
 

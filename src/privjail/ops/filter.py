@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any
 
 from privjail.errors import PlanError, RowsError
 from privjail.ops.compare import Compare
@@ -11,7 +12,7 @@ from privjail.ops.logic import Logic, Not
 from privjail.plan.cells import Cell
 from privjail.plan.domain import BoolDomain, CategoryDomain, Interval
 from privjail.plan.expr import Expr
-from privjail.plan.node import NOT_YET, Lit, node
+from privjail.plan.node import Lit, node
 from privjail.plan.rows import MOST_CELLS, Rows, refine
 
 
@@ -28,14 +29,12 @@ class Filter(Rows):
     rows: Rows
     condition: Expr
 
-    picked: ClassVar[Any] = NOT_YET  # the group that it picks, kept by the engine
-
     def __post_init__(self) -> None:
         if self.condition.base is not None and self.condition.base is not self.rows.base:
             raise RowsError("the condition does not belong to the rows of this table")
         if not isinstance(self.condition.domain, BoolDomain):
             raise PlanError(f"a filter needs a true/false column, not {self.condition.domain.dtype}")
-        self.derive(self.rows, cells=_where(self.rows, self.condition))
+        self.select(self.rows, _where(self.rows, self.condition))
 
     def expressions(self) -> tuple[Any, ...]:
         return (self.condition,)
@@ -68,6 +67,7 @@ def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:
     return refine(rows, condition, (Lit.of(True),))
 
 
+@lru_cache(maxsize=4096)
 def single_key(condition: Expr) -> tuple[Expr, tuple[Lit, ...]] | None:
     """The one finite column that decides a condition, and the keys for which it is true.
 
@@ -95,7 +95,7 @@ def _decided(condition: Expr) -> Decided | None:
     """
     match condition:  # the most frequent first
         case Compare("==", a, right) if isinstance(right, Lit) and a.domain.labels is not None:
-            return a, _kept(a, [right.value]), None
+            return a, _equal(a, right), None
         case IsIn(a, values) if a.domain.labels is not None:
             return a, _kept(a, [v.value for v in values]), False
         case Not(a):
@@ -111,6 +111,16 @@ def _decided(condition: Expr) -> Decided | None:
                 keys = tuple(dict.fromkeys(left[1] + other[1]))
                 return left[0], keys, True if sure else (None if unknown else False)
     return None
+
+
+def _equal(a: Expr, wanted: Lit) -> tuple[Lit, ...]:
+    """The label that equals a constant, if there is one; mostly that is the constant itself."""
+    domain = a.domain
+    if wanted.type_ == "text" and isinstance(domain, CategoryDomain):
+        code = domain.code(wanted.spelling)
+        if code is not None and type(domain.categories[code]) is str:
+            return (wanted,)
+    return _kept(a, [wanted.value])
 
 
 def _kept(a: Expr, wanted: list[Any]) -> tuple[Lit, ...]:

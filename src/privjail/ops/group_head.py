@@ -38,7 +38,8 @@ class GroupHead(Rows):
             self.derive(self.rows)
             known = self.distance.value
             if known is None or self.k < known:
-                self.fact(cells=self.source.cells, factor=self.k, cap=None, edits=self.k)
+                self.fact(cells=self.source.cells)
+                self.change(factor=self.k, cap=None, edits=self.k)
             return
         plain = None if self.rows.factor is None else 2 * self.rows.factor
         self.derive(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)

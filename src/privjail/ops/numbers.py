@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from functools import reduce
+from typing import Any, ClassVar
 
 from privjail.errors import PlanError
-from privjail.plan.distance import Distance, show
-from privjail.plan.node import node
-from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
+from privjail.plan.distance import Distance, added, show
+from privjail.plan.node import LONGEST, Node, node, put
+from privjail.plan.value import Facts, Joint, Listed, Shared, Together, Value, common_grid
 
 SHOWN = 4  # elements of a vector, in its text
+MOST_TERMS = 256  # of a sum that are looked at together
 
 
-def _same_shape(*values: Value) -> None:
-    if len({v.index for v in values}) != 1:
+def _same_shape(first: Value, *values: Value) -> None:
+    if any([v.index is not first.index and v.index != first.index for v in values]):
         raise PlanError("private vectors are combined only if they have the same index")
 
 
@@ -28,20 +31,45 @@ class Add(Value):
 
     def __post_init__(self) -> None:
         _same_shape(self.a, self.b)
-        self.inherit((self.a, self.b), joint=_added(self.a.joint, self.b.joint))
-        self.fact(monotone=False)
+        put(self, "index", self.a.index)
+        put(self, "grid", common_grid((self.a.grid, self.b.grid)))
+
+    def derive(self) -> Facts:
+        terms = self.inputs() if self.a._facts is None else (self.a, self.b)
+        joints = [v.joint for v in terms]
+        joint = reduce(_added, joints) if self.index else Listed((added([j.at(0) for j in joints]),))
+        return self.inherit(terms, joint)
+
+    _terms: ClassVar[tuple[Value, ...] | None] = None
 
     def inputs(self) -> tuple[Value, ...]:
-        return (self.a, self.b)
+        """Of a long sum, ((a + b) + c) + …, the last terms and what stands before them.
+
+        Its beginnings are not looked at one by one: that would take time that grows with the square of its length.
+        """
+        known = self._terms
+        if known is None:
+            found, before = [self.b], self.a
+            while isinstance(before, Add) and len(found) < MOST_TERMS:
+                found.append(before.b)
+                before = before.a
+            known = (before, *reversed(found))
+            self.fact(_terms=known)
+        return known
 
     def compute(self, *inputs: Any) -> Any:
-        left, right = (_on(v, each.grid, self.grid) for v, each in zip(inputs, (self.a, self.b), strict=True))
-        if isinstance(left, list):
-            return [x + y for x, y in zip(left, right, strict=True)]
-        return left + right
+        grid = self.grid
+        terms = [_on(v, each.grid, grid) for v, each in zip(inputs, self.inputs(), strict=True)]
+        return list(map(sum, zip(*terms, strict=True))) if self.index else sum(terms)
 
     def text(self) -> str:
-        return f"({self.a} + {self.b})"
+        first = str(self.a)
+        return first if len(first) >= LONGEST else f"({first} + {self.b})"
+
+    def quotes(self) -> Iterator[Node]:
+        yield self.a
+        if len(self.a.shown()) < LONGEST:
+            yield self.b
 
 
 @node
@@ -55,9 +83,10 @@ class Scale(Value):
     def __post_init__(self) -> None:
         if max(abs(self.c.numerator), self.c.denominator).bit_length() > 2100:
             raise PlanError("the factor is too large or too fine")
-        size = abs(self.c)
-        self.inherit((self.a,), joint=_scaled(self.a.joint, size), grid=self.a.grid * size if size else Fraction(1))
-        self.fact(monotone=self.a.monotone)
+        self.fact(index=self.a.index, grid=self.a.grid * abs(self.c) if self.c else Fraction(1))
+
+    def derive(self) -> Facts:
+        return self.a.facts._replace(joint=_scaled(self.a.joint, abs(self.c)))
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -81,9 +110,10 @@ class Offset(Value):
     def __post_init__(self) -> None:
         if max(abs(self.c.numerator), self.c.denominator).bit_length() > 2100:
             raise PlanError("the number is too large or too fine")
-        grid = common_grid([self.a.grid, self.c]) if self.c else self.a.grid
-        self.inherit((self.a,), joint=self.a.joint, grid=grid)
-        self.fact(monotone=self.a.monotone)
+        self.fact(index=self.a.index, grid=common_grid((self.a.grid, self.c)) if self.c else self.a.grid)
+
+    def derive(self) -> Facts:
+        return self.a.facts
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -105,7 +135,10 @@ class Absolute(Value):
     a: Value
 
     def __post_init__(self) -> None:
-        self.inherit((self.a,), joint=self.a.joint)
+        self.fact(index=self.a.index, grid=self.a.grid)
+
+    def derive(self) -> Facts:
+        return self.a.facts._replace(monotone=False)
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -126,13 +159,14 @@ class Element(Value):
     i: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.i < self.a.joint.size:
+        if not 0 <= self.i < self.a.size:
             raise PlanError("no such element")
-        alone = self.a.joint.at(self.i)
-        self.inherit((self.a,), joint=Listed((alone,)))
-        self.fact(index=(), monotone=self.a.monotone)
-        if not self.a.capped:
-            self.fact(cells=tuple(alone.cells()))
+        self.fact(index=(), grid=self.a.grid)
+
+    def derive(self) -> Facts:
+        a = self.a.facts
+        alone = a.joint.at(self.i)
+        return a._replace(joint=Listed((alone,)), cells=a.cells if a.capped else tuple(alone.cells()))
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -157,8 +191,10 @@ class Stack(Value):
             raise PlanError("a vector needs at least one element, and a label for each")
         if any(v.index for v in self.elements):
             raise PlanError("a vector is made of private numbers, not of vectors")
-        self.inherit(self.elements, joint=Listed(tuple(v.joint.at(0) for v in self.elements)))
-        self.fact(index=(self.labels,))
+        self.fact(index=(self.labels,), grid=common_grid([v.grid for v in self.elements]))
+
+    def derive(self) -> Facts:
+        return self.inherit(self.elements, Listed(tuple([v.joint.at(0) for v in self.elements])))
 
     def inputs(self) -> tuple[Value, ...]:
         return self.elements
@@ -168,6 +204,9 @@ class Stack(Value):
 
     def text(self) -> str:
         return _listed(self.elements)
+
+    def quotes(self) -> Iterator[Node]:
+        return iter(self.elements[:SHOWN])
 
 
 @node
@@ -182,10 +221,12 @@ class Beside(Value):
         if not self.vectors or len(self.labels) != len(self.vectors):
             raise PlanError("a table needs at least one column, and a label for each")
         _same_shape(*self.vectors)
-        rows = range(self.vectors[0].joint.size)
-        joint = Listed(tuple(v.joint.at(i) for i in rows for v in self.vectors))
-        self.inherit(self.vectors, joint=joint)
-        self.fact(index=(*self.vectors[0].index, self.labels))
+        index = (*self.vectors[0].index, self.labels)
+        self.fact(index=index, grid=common_grid([v.grid for v in self.vectors]))
+
+    def derive(self) -> Facts:
+        joints, rows = [v.joint for v in self.vectors], range(self.vectors[0].size)
+        return self.inherit(self.vectors, Listed(tuple([joint.at(i) for i in rows for joint in joints])))
 
     def inputs(self) -> tuple[Value, ...]:
         return self.vectors
@@ -197,6 +238,9 @@ class Beside(Value):
     def text(self) -> str:
         return _listed(self.vectors)
 
+    def quotes(self) -> Iterator[Node]:
+        return iter(self.vectors[:SHOWN])
+
 
 @node
 class Total(Value):
@@ -206,8 +250,11 @@ class Total(Value):
     a: Value
 
     def __post_init__(self) -> None:
-        self.inherit((self.a,), joint=Listed((self.a.joint.sum(),)))
-        self.fact(index=(), monotone=self.a.monotone)
+        self.fact(index=(), grid=self.a.grid)
+
+    def derive(self) -> Facts:
+        joint, cells, capped, monotone = self.a.facts
+        return Facts(Listed((joint.sum(),)), cells, capped, monotone)
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -228,10 +275,14 @@ class Extreme(Value):
     a: Value
 
     def __post_init__(self) -> None:
-        if self.which not in ("max", "min") or not self.a.index or not self.a.joint.size:
+        if self.which not in ("max", "min") or not self.a.index or not self.a.size:
             raise PlanError(f"no {self.which} of this")
-        self.inherit((self.a,), joint=Listed((self.a.joint.peak(),)))
-        self.fact(index=(), monotone=self.a.monotone)
+        put(self, "index", ())
+        put(self, "grid", self.a.grid)
+
+    def derive(self) -> Facts:
+        joint, cells, capped, monotone = self.a.facts
+        return Facts(Listed((joint.peak(),)), cells, capped, monotone)
 
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
@@ -251,8 +302,10 @@ class Known(Value):
     c: Fraction
 
     def __post_init__(self) -> None:
-        grid = abs(self.c) or Fraction(1)
-        self.fact(index=(), joint=Listed((Distance(),)), grid=grid, cells=(), capped=False, monotone=True)
+        self.fact(index=(), grid=abs(self.c) or Fraction(1))
+
+    def derive(self) -> Facts:
+        return Facts(Listed((Distance(),)), cells=(), capped=False, monotone=True)
 
     def compute(self, *inputs: Any) -> Any:
         return (self.c > 0) - (self.c < 0)

@@ -11,7 +11,7 @@ from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
 from privjail.plan.rows import Rows
-from privjail.plan.value import Together, Value, common_grid
+from privjail.plan.value import Facts, Together, Value, common_grid
 
 MOST_CANDIDATES = 20_000
 
@@ -51,14 +51,11 @@ class Ranks(Value):
         if not (0 <= self.below <= 1 and 0 <= self.above <= 1):
             raise PlanError("the weights of the two sides lie between 0 and 1")
         steps = [g for g in (self.below, self.above, abs(self.target)) if g]
-        self.fact(
-            index=(points,),
-            joint=Together(len(points), self.rows.distance * max(self.below, self.above)),
-            grid=common_grid(steps) if steps else Fraction(1),
-            cells=self.rows.cells,
-            capped=self.rows.cap is not None,
-            monotone=False,
-        )
+        self.fact(index=(points,), grid=common_grid(steps) if steps else Fraction(1))
+
+    def derive(self) -> Facts:
+        joint = Together(self.size, self.rows.distance * max(self.below, self.above))
+        return Facts(joint, self.rows.cells, self.rows.cap is not None, monotone=False)
 
     def scores(self, below: list[int], above: list[int], rows: int) -> list[int]:
         """The scores in units of the grid, from the numbers of rows on either side of each candidate."""

@@ -52,7 +52,7 @@ class Slice(Rows):
         self.fact(parent=self.rows)
         limit = self.distance.value
         if most is not None and (limit is None or 2 * most < limit):
-            self.fact(cap=2 * most, edits=2 * most)
+            self.change(cap=2 * most, edits=2 * most)
 
     def polars(self, frame: Any, *columns: Any) -> Any:
         return frame[slice(self.start, self.stop)]

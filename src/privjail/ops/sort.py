@@ -28,7 +28,7 @@ class Sort(Rows):
             raise PlanError("sort_values needs at least one column, and one direction for each")
         if any(each.base is not None and each.base is not self.rows.base for each in self.by):
             raise RowsError("the sort key does not belong to the rows of this table")
-        self.derive(self.rows)
+        self.select(self.rows, self.rows.cells)
 
     def expressions(self) -> tuple[Any, ...]:
         return self.by

@@ -11,7 +11,7 @@ from privjail.plan.domain import Domain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
 from privjail.plan.physical import named
-from privjail.plan.rows import Rows
+from privjail.plan.rows import Lineage, Rows
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,10 @@ class Source(Rows):
 
     def __post_init__(self) -> None:
         unit = self.dataset.unit
-        self.fact(
-            source=self,
-            base=self,
-            parent=None,
-            cells=(Cell(None, self.dataset.identity, self.dataset.name),),
-            factor=unit.most_rows,
-            edits=unit.most_rows,
-            cap=None,
-            most=None,
-            bases=0,
+        lineage = Lineage(
+            source=self, base=self, factor=unit.most_rows, cap=None, edits=unit.most_rows, most=None, bases=0
         )
+        self.fact(parent=None, cells=(Cell(None, self.dataset.identity, self.dataset.name),), lineage=lineage)
 
     def text(self) -> str:
         return self.dataset.name

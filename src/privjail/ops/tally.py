@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from math import frexp, prod, trunc
+from functools import partial
+from math import frexp, trunc
 from typing import Any
 
 from privjail.errors import PlanError, RowsError, unbounded
@@ -12,9 +14,9 @@ from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
 from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import node
+from privjail.plan.node import Node, node, put
 from privjail.plan.rows import Rows
-from privjail.plan.value import Joint, Listed, Shared, Value
+from privjail.plan.value import Facts, Joint, Listed, Shared, Value
 
 MOST_ELEMENTS = 10_000_000
 SUM_BITS = 30
@@ -38,25 +40,22 @@ class Tally(Value):
     value: Expr | None
 
     def __post_init__(self) -> None:
-        for each in (*self.keys, *(() if self.value is None else (self.value,))):
-            if each.base is not None and each.base is not self.rows.base:
+        base = self.rows.base
+        for each in self.keys if self.value is None else (*self.keys, self.value):
+            if each.base is not base and each.base is not None:
                 raise RowsError("the column does not belong to the rows of this table")
-        axes = tuple(self._axis(key) for key in self.keys)
-        size = prod(map(len, axes))
-        if size > MOST_ELEMENTS:
-            raise PlanError(f"{size} groups are too many (at most {MOST_ELEMENTS})")
-        reach, grid, monotone = self._reach()
-        whole = self.rows.distance * reach
-        joint: Joint = Listed((whole,)) if not axes else Shared(size, whole, self._element)
-        one_edit = self.rows.edits is not None and self.rows.edits <= 1
-        self.fact(
-            index=axes,
-            joint=joint,
-            grid=grid,
-            cells=self.rows.cells,
-            capped=self.rows.cap is not None,
-            monotone=one_edit and monotone,
-        )
+        put(self, "index", tuple([self._axis(key) for key in self.keys]))
+        put(self, "grid", ONE if self.value is None else self._reach()[1])
+        if self.keys and self.size > MOST_ELEMENTS:
+            raise PlanError(f"{self.size} groups are too many (at most {MOST_ELEMENTS})")
+
+    def derive(self) -> Facts:
+        rows, size = self.rows, self.size
+        reach, _, monotone = self._reach()
+        whole = rows.distance * reach
+        joint: Joint = Shared(size, whole, partial(_element, rows, self.keys, reach)) if self.keys else Listed((whole,))
+        one_edit = rows.edits is not None and rows.edits <= 1
+        return Facts(joint, rows.cells, rows.cap is not None, one_edit and monotone)
 
     def _axis(self, key: Expr) -> tuple[Any, ...]:
         labels = key.domain.labels
@@ -82,24 +81,32 @@ class Tally(Value):
             raise unbounded(f"{self.rows} | sum({self.value})")
         return reach, sum_grid(domain), domain.lower >= 0 or domain.upper <= 0
 
-    def _element(self, i: int) -> Distance:
-        reach = self._reach()[0]
-        if self.rows.cap is not None or self.rows.factor is None:
-            return self.rows.distance * reach
-        keys: list[Any] = []
-        for labels in reversed(self.index):
-            keys.append(label_lit(labels[i % len(labels)]))
-            i //= len(labels)
-        cells = self.rows.cells
-        for by, key in zip(self.keys, reversed(keys), strict=True):
-            partition = Partition(self.rows.base, by)
-            cells = tuple(Cell(cell, partition, key) for cell in cells)
-        return Distance(0, dict.fromkeys(cells, self.rows.factor * reach))
+    def quotes(self) -> Iterator[Node]:
+        yield self.rows
+        yield from self.keys
+        if self.value is not None:
+            yield self.value
 
     def text(self) -> str:
         what = "count" if self.value is None else f"sum({self.value})"
         by = f" | groupby({', '.join(map(str, self.keys))})" if self.keys else ""
         return f"{self.rows}{by} | {what}"
+
+
+def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, i: int) -> Distance:
+    """How far one group's value can move: the edits of its own cells alone."""
+    if rows.cap is not None or rows.factor is None:
+        return rows.distance * reach
+    picked: list[Any] = []
+    for by in reversed(keys):
+        labels = by.domain.labels or ()
+        picked.append(label_lit(labels[i % len(labels)]))
+        i //= len(labels)
+    cells = rows.cells
+    for by, key in zip(keys, reversed(picked), strict=True):
+        partition = Partition(rows.base, by)
+        cells = tuple(Cell(cell, partition, key) for cell in cells)
+    return Distance(0, dict.fromkeys(cells, rows.factor * reach))
 
 
 def sum_grid(domain: IntDomain | FloatDomain) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Self
 
@@ -19,6 +19,25 @@ from privjail.prisoner import Prisoner
 from privjail.sensitive import number
 
 
+class Domains(Mapping[Any, Domain]):
+    """The domain of each column, by its name."""
+
+    def __init__(self, exprs: Mapping[Any, Expr]) -> None:
+        self._exprs = exprs
+
+    def __getitem__(self, name: Any) -> Domain:
+        return self._exprs[name].domain
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._exprs)
+
+    def __len__(self) -> int:
+        return len(self._exprs)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 class FrameCore(Prisoner):
     """Rows and named expressions; and what is public about them."""
 
@@ -26,10 +45,11 @@ class FrameCore(Prisoner):
     _way_out = "count, sum or average it, and release the result: .shape[0].reveal(eps=…), .mean(eps=…)"
 
     ndim = 2
+    _rows: Rows
+    _exprs: dict[Any, Expr]
 
     def __init__(self, rows: Rows, columns: Mapping[Any, Expr]) -> None:
-        self._rows = rows
-        self._exprs = dict(columns)
+        vars(self).update(_rows=rows, _exprs=dict(columns))  # past __setattr__, which looks for columns
 
     def _new(self, columns: Mapping[Any, Expr], rows: Rows | None = None) -> Self:
         return type(self)(self._rows if rows is None else rows, columns)
@@ -74,9 +94,9 @@ class FrameCore(Prisoner):
         return self.columns
 
     @property
-    def domains(self) -> dict[Any, Domain]:
+    def domains(self) -> Domains:
         """The values that each column may hold: public."""
-        return {name: expr.domain for name, expr in self._exprs.items()}
+        return Domains(self._exprs)
 
     @property
     def dtypes(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,16 @@ from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
 from privjail.release import Ask
+
+
+@lru_cache(maxsize=4096)
+def _pick(key: Expr, place: int) -> tuple[Compare, Constant | None]:
+    """The condition that picks one group of a key; and for a category the key's value in that group."""
+    labels = key.domain.labels
+    assert labels is not None
+    lit = label_lit(labels[place])
+    constant = isinstance(key.domain, CategoryDomain) and type(labels[place]) is str
+    return Compare("==", key, lit), Constant(lit) if constant else None
 
 
 @priced
@@ -105,19 +116,20 @@ class PrivDataFrameGroupBy(Prisoner):
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """(key, table) for every possible key."""
-        for labels in product(*self._axes()):
-            shown = tuple(map(public_label, labels))
-            yield (shown if self._listed else shown[0]), self._group(labels)
+        for numbered in product(*map(enumerate, self._axes())):
+            shown = tuple([public_label(label) for _, label in numbered])
+            yield (shown if self._listed else shown[0]), self._group(tuple([place for place, _ in numbered]))
 
-    def _group(self, labels: tuple[Any, ...]) -> Any:
+    def _group(self, places: tuple[int, ...]) -> Any:
         frame = self._frame
         rows = frame._rows
         columns = dict(frame._exprs)
-        for name, key, label in zip(self._names, self._keys, labels, strict=True):
-            rows = Filter(rows, Compare("==", key, label_lit(label)))
+        for name, key, place in zip(self._names, self._keys, places, strict=True):
+            condition, only = _pick(key, place)
+            rows = Filter(rows, condition)
             # Inside its group a key has one value only: that is a public fact.
-            if columns.get(name) is key and isinstance(key.domain, CategoryDomain) and type(label) is str:
-                columns[name] = Constant(label_lit(label))
+            if only is not None and columns.get(name) is key:
+                columns[name] = only
         table = frame._new(columns, rows)
         return table if self._columns is None else table[self._columns]
 
@@ -127,13 +139,13 @@ class PrivDataFrameGroupBy(Prisoner):
         axes = self._axes()
         if len(wanted) != len(axes):
             raise PlanError(f"get_group needs {len(axes)} keys")
-        labels = []
+        places = []
         for axis, given in zip(axes, wanted, strict=True):
             found = position([public_label(x) for x in axis], given)
             if found is None:
                 raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
-            labels.append(axis[found])
-        return self._group(tuple(labels))
+            places.append(found)
+        return self._group(tuple(places))
 
     # -- private vectors
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from privjail.plan.node import Node, node
+from privjail.plan.node import Node, node, put
 
 if TYPE_CHECKING:
     from privjail.plan.rows import Rows
@@ -37,17 +37,17 @@ class Cell(Node):
     key: Any  # a Lit, or for the whole data set its public name
 
     depth: int = field(init=False)
+    _root: Cell | None = field(init=False)  # None: it is the root itself
     _address: ClassVar[Address | None] = None
 
     def __post_init__(self) -> None:
-        self.fact(depth=0 if self.parent is None else self.parent.depth + 1)
+        above = self.parent
+        put(self, "depth", 0 if above is None else above.depth + 1)
+        put(self, "_root", None if above is None else above.root)
 
     @property
     def root(self) -> Cell:
-        cell = self
-        while cell.parent is not None:
-            cell = cell.parent
-        return cell
+        return self if self._root is None else self._root
 
     def path(self) -> list[Cell]:
         """From the whole data set down to this cell."""
@@ -61,9 +61,10 @@ class Cell(Node):
         """This cell by names that mean the same in every process: what a ledger keeps."""
         known = self._address
         if known is None:
-            steps = self.path()[1:]
-            known = tuple((_name(c.partition), f"{c.key.type_}:{c.key.spelling}") for c in steps)
-            object.__setattr__(self, "_address", known)
+            known = ()
+            for cell in self.path()[1:]:
+                known = cell._address or (*known, (_name(cell.partition), f"{cell.key.type_}:{cell.key.spelling}"))
+                put(cell, "_address", known)
         return known
 
     def unsplit(self) -> Cell:

@@ -50,6 +50,8 @@ class Distance:
         return Distance(self.const + other.const, terms, self.peaks + other.peaks)
 
     def __mul__(self, factor: Number) -> Distance:
+        if factor == 1:
+            return self
         if factor < 0:
             raise ValueError("a distance is scaled by a factor ≥ 0")
         if self.const is None:
@@ -179,8 +181,11 @@ def show(x: Number) -> str:
 
 
 def _linear_value(terms: dict[Cell, Number]) -> Number:
-    if len(terms) == 1:
-        return next(iter(terms.values()))
+    first = next(iter(terms), None)
+    if first is None:
+        return 0
+    if first.parent is not None and all([c.parent is first.parent and c.partition is first.partition for c in terms]):
+        return max(terms.values())  # siblings: the best of them takes everything
     worth: dict[Cell, Number] = {}
     best: dict[Cell, dict[object, Number]] = {}
     for cell in sorted(_closed(terms), key=lambda c: c.depth, reverse=True):

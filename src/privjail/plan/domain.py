@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from privjail.errors import PlanError
@@ -119,6 +119,9 @@ class BoolDomain(Domain):
         return isinstance(value, bool)
 
 
+TRUTH = {nullable: BoolDomain(nullable) for nullable in (False, True)}
+
+
 def _short(x: float) -> str:
     """A text that tells any two floats apart, without a needless .0."""
     return repr(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
@@ -220,6 +223,11 @@ class TimeDomain(Numeric):
         return f"{self.dtype} [{low}, {high}]" + ("" if self.nullable else ", no nulls")
 
 
+@lru_cache(maxsize=4096)
+def _only(label: str) -> CategoryDomain:
+    return CategoryDomain(False, (label,))
+
+
 def domain_of(value: Any) -> Domain:
     """The domain that holds one public constant and nothing else."""
     match value:
@@ -235,7 +243,7 @@ def domain_of(value: Any) -> Domain:
                 do="use .mask(…) to make values missing",
             )
         case str():
-            return CategoryDomain(False, (value,))
+            return _only(value)
         case datetime.date():
             return TimeDomain(False, micros(value), micros(value))
     raise PlanError(f"a column cannot hold a {type(value).__name__}")

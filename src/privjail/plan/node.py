@@ -7,23 +7,31 @@ import datetime
 import hashlib
 import threading
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from itertools import repeat
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-_alive: dict[tuple[Any, ...], weakref.ref[Node]] = {}  # what weakref.WeakValueDictionary would hold, with less work
+_alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary would hold, with less work
 _building = threading.RLock()
-_set = object.__setattr__
+put = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
 LONGEST = 240  # characters of a node's text
 
 
-def _forget(key: tuple[Any, ...], gone: weakref.ref[Node]) -> None:
+class _Entry(weakref.ref["Node"]):
+    """A reference to a node that knows under which key it stands."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+def _forget(gone: Any) -> None:
     """Called when a node was dropped; another one for the same fields may stand in its place by now."""
+    key = gone.key
     with _building:
         if _alive.get(key) is gone:
             del _alive[key]
@@ -43,7 +51,9 @@ class Interned(type):
                 node = None if known is None else known()
                 if node is None:
                     node = made
-                    _alive[key] = weakref.ref(made, partial(_forget, key))
+                    entry = _Entry(made, _forget)
+                    entry.key = key
+                    _alive[key] = entry
         return node
 
     def _build(cls, args: tuple[Any, ...]) -> Any:
@@ -53,7 +63,7 @@ class Interned(type):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
         for name, value in zip(names, args, strict=True):
-            _set(made, name, value)
+            put(made, name, value)
         made.__post_init__()
         return made
 
@@ -83,7 +93,7 @@ class Node(metaclass=Interned):
     def fact(self, **facts: Any) -> None:
         """Set derived facts, once, while the node is built."""
         for name, value in facts.items():
-            _set(self, name, value)
+            put(self, name, value)
 
     def __post_init__(self) -> None:
         """Derive the facts, or refuse."""
@@ -107,12 +117,23 @@ class Node(metaclass=Interned):
         """A short text for people; what uses other nodes may ask for theirs."""
         return ""
 
+    def quotes(self) -> Iterator[Node]:
+        """The nodes whose texts ours is made of, one by one: what would be cut off anyway need not be made."""
+        return iter(children(self))
+
     def shown(self) -> str:
-        """The text of this node, made once, inputs first."""
+        """The text of this node, made once, after those that it quotes."""
         if self._shown is None:
-            for each in inputs_first(self, "_shown"):
-                text = each.spell_out()
-                object.__setattr__(each, "_shown", text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+            waiting = [(self, self.quotes())]
+            while waiting:
+                node, quoted = waiting[-1]
+                lacking = next((each for each in quoted if each._shown is None), None)
+                if lacking is not None:
+                    waiting.append((lacking, lacking.quotes()))
+                    continue
+                waiting.pop()
+                text = node.spell_out()
+                put(node, "_shown", text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
         assert self._shown is not None
         return self._shown
 

@@ -8,17 +8,30 @@ windows, …) starts a new base, into which expressions are ``Carried``.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
 
 from privjail.errors import PlanError
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import UNBOUNDED, Distance, Number
-from privjail.plan.node import Lit, Node
+from privjail.plan.node import Lit, Node, put
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # likewise a filter below this many others
 MOST_BASES = 64  # slices and windows, one on top of another
 STEPS_SHOWN = 12  # of a long chain
+
+
+class Lineage(NamedTuple):
+    """What rows have in common with the rows that they were selected from: one object for all of them."""
+
+    source: Rows
+    base: Rows
+    factor: Number | None  # None: no bound is known
+    cap: Number | None
+    edits: Number | None  # most rows of the base that one privacy unit can change
+    most: int | None  # most rows that there can be, if that is known
+    bases: int  # how many bases lie below this one
 
 
 class Rows(Node):
@@ -29,50 +42,68 @@ class Rows(Node):
 
     starts_base: ClassVar[bool] = False
 
-    source: Rows
-    base: Rows
     parent: Rows | None
     cells: tuple[Cell, ...]
-    factor: Number | None  # None: no bound is known
-    cap: Number | None
-    edits: Number | None  # most rows of the base that one privacy unit can change
-    most: int | None  # most rows that there can be, if that is known
-    bases: int  # how many bases lie below this one
+    lineage: Lineage
+
+    def select(self, parent: Rows, cells: tuple[Cell, ...]) -> None:
+        """Set the facts of rows that are rows of their input: its base and its factor."""
+        put(self, "parent", parent)
+        put(self, "cells", cells)
+        put(self, "lineage", parent.lineage)
 
     def derive(
-        self,
-        parent: Rows,
-        *,
-        cells: tuple[Cell, ...] | None = None,
-        factor: Number | None = None,
-        cap: Number | None = None,
-        most: int | None = None,
+        self, parent: Rows, *, factor: Number | None = None, cap: Number | None = None, most: int | None = None
     ) -> None:
-        """Set the facts from those of the input rows; what is not given is kept."""
-        self.fact(
-            source=parent.source,
-            parent=parent,
-            base=self if self.starts_base else parent.base,
-            cells=parent.cells if cells is None else cells,
-            factor=parent.factor if factor is None else factor,
-            cap=cap if cap is not None else parent.cap,
-            most=most if most is not None else parent.most,
-            edits=parent.edits,
-            bases=parent.bases + self.starts_base,
-        )
-        if self.bases > MOST_BASES:
+        """Set the facts of rows that start a base, from those of the input; what is not given is kept."""
+        self.select(parent, parent.cells)
+        kept = parent.lineage
+        if kept.bases >= MOST_BASES:
             raise PlanError(f"at most {MOST_BASES} slices and windows can be taken one of another")
-        if self.starts_base:
-            self.fact(edits=self.distance.value)
+        self.change(
+            base=self,
+            factor=kept.factor if factor is None else factor,
+            cap=kept.cap if cap is None else cap,
+            most=kept.most if most is None else most,
+            bases=kept.bases + 1,
+        )
+        self.change(edits=self.distance.value)
+
+    def change(self, **facts: Any) -> None:
+        """Set some facts of the lineage, while the node is built."""
+        self.fact(lineage=self.lineage._replace(**facts))
+
+    @property
+    def source(self) -> Rows:
+        return self.lineage.source
+
+    @property
+    def base(self) -> Rows:
+        return self.lineage.base
+
+    @property
+    def factor(self) -> Number | None:
+        return self.lineage.factor
+
+    @property
+    def cap(self) -> Number | None:
+        return self.lineage.cap
+
+    @property
+    def edits(self) -> Number | None:
+        return self.lineage.edits
+
+    @property
+    def most(self) -> int | None:
+        return self.lineage.most
 
     @property
     def distance(self) -> Distance:
         """How far the ordered rows can move: inserted plus deleted rows (the LCS edit distance)."""
-        if self.cap is not None:
-            return Distance(self.cap)
-        if self.factor is None:
-            return UNBOUNDED
-        return Distance(0, dict.fromkeys(self.cells, self.factor))
+        _, _, factor, cap, *_ = self.lineage
+        if cap is not None:
+            return Distance(cap)
+        return UNBOUNDED if factor is None else Distance(0, dict.fromkeys(self.cells, factor))
 
     def polars(self, frame: Any, *columns: Any) -> Any:
         """Select the rows of a frame that holds the input rows, given this node's expressions."""
@@ -89,6 +120,11 @@ class Rows(Node):
     def spell_out(self) -> str:
         return self.text()
 
+    def quotes(self) -> Iterator[Node]:
+        if self.parent is not None:
+            yield self.parent
+        yield from self.expressions()
+
     def __str__(self) -> str:
         steps: list[str] = []
         rows: Rows | None = self
@@ -103,7 +139,11 @@ class Rows(Node):
 
 def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:
     """The cells of the rows where an expression has one of these keys."""
-    if len(rows.cells) * len(keys) > MOST_CELLS or any(c.depth >= DEEPEST for c in rows.cells):
-        return rows.cells
+    cells = rows.cells
+    if len(cells) * len(keys) > MOST_CELLS:
+        return cells
+    for cell in cells:
+        if cell.depth >= DEEPEST:
+            return cells
     partition = Partition(rows.base, by)
-    return tuple(Cell(cell, partition, key) for cell in rows.cells for key in keys)
+    return tuple([Cell(cell, partition, key) for cell in cells for key in keys])

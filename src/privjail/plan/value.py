@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from math import prod
+from typing import Any, ClassVar, NamedTuple
 
 from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
-from privjail.plan.node import Node
+from privjail.plan.node import Node, put
 
 
 class Joint:
@@ -144,20 +146,78 @@ class Together(Joint):
         return self.each
 
 
-class Value(Node):
-    """Private numbers with a public shape.
+class Facts(NamedTuple):
+    """How far a value can move, and where.
 
-    ``grid``: every element is a whole multiple of it, whatever the data. ``cells``: the parts of the data
-    that the value depends on. ``capped``: some part of its distance is a constant, not proportional to η.
-    ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
+    ``cells``: the parts of the data that it depends on. ``capped``: some part of its distance is a constant,
+    not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
     """
 
-    index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
     joint: Joint
-    grid: Fraction
     cells: tuple[Cell, ...]
     capped: bool
     monotone: bool
+
+
+class Value(Node):
+    """Private numbers with a public shape. How far they move is derived when it is first asked for.
+
+    What can be refused is refused when the node is built, so deriving its facts never fails.
+    """
+
+    index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
+    grid: Fraction  # every element is a whole multiple of it, whatever the data
+    _facts: ClassVar[Facts | None] = None
+
+    def derive(self) -> Facts:
+        """The facts, from those of the inputs."""
+        raise TypeError(f"{type(self).__name__} has no rule for its distance")
+
+    @property
+    def facts(self) -> Facts:
+        known = self._facts
+        return self._derived() if known is None else known
+
+    def _derived(self) -> Facts:
+        """Inputs first, and without recursion: plans can be deeper than Python's stack."""
+        waiting: list[Value] = [self]
+        while waiting:
+            each = waiting[-1]
+            lacking = False
+            for v in each.inputs():
+                if v._facts is not None:
+                    continue
+                if v.inputs():
+                    waiting.append(v)
+                    lacking = True
+                else:
+                    put(v, "_facts", v.derive())
+            if not lacking:
+                waiting.pop()
+                put(each, "_facts", each.derive())
+        assert self._facts is not None
+        return self._facts
+
+    @property
+    def joint(self) -> Joint:
+        return self.facts.joint
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return self.facts.cells
+
+    @property
+    def capped(self) -> bool:
+        return self.facts.capped
+
+    @property
+    def monotone(self) -> bool:
+        return self.facts.monotone
+
+    @property
+    def size(self) -> int:
+        """How many numbers it is."""
+        return prod(map(len, self.index))
 
     @property
     def whole(self) -> bool:
@@ -169,16 +229,12 @@ class Value(Node):
         """Of a number: how far it can move. Of a vector: its largest element's."""
         return self.joint.at(0) if not self.index else self.joint.peak()
 
-    def inherit(self, inputs: Sequence[Value], *, joint: Joint, grid: Fraction | None = None) -> None:
-        """Set the facts of a value that is computed from other values."""
-        self.fact(
-            index=inputs[0].index,
-            joint=joint,
-            grid=common_grid([v.grid for v in inputs]) if grid is None else grid,
-            cells=tuple(dict.fromkeys(cell for v in inputs for cell in v.cells)),
-            capped=any(v.capped for v in inputs),
-            monotone=False,
-        )
+    @staticmethod
+    def inherit(inputs: Sequence[Value], joint: Joint) -> Facts:
+        """The facts of a value that is computed from others."""
+        facts = [v.facts for v in inputs]
+        cells = dict.fromkeys(chain(*[f.cells for f in facts]))
+        return Facts(joint, tuple(cells), any([f.capped for f in facts]), monotone=False)
 
     def inputs(self) -> tuple[Value, ...]:
         return ()

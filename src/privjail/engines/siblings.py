@@ -1,0 +1,52 @@
+"""Groups of one partition: what is counted for one of them is counted for all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+from privjail.engines.batches import Table
+from privjail.engines.columns import code_of
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit
+
+TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
+
+
+def shape_of(keys: tuple[Expr, ...]) -> tuple[int, ...]:
+    return tuple(len(key.domain.labels or ()) for key in keys)
+
+
+def levels_of(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
+    """The table itself, and those of all groups that it is one of; each with the place of ours in it."""
+    rows, keys, value = table
+    place: tuple[int, ...] = ()
+    found = [(table, place)]
+    size = prod(shape_of(keys))
+    while isinstance(rows, Filter) and len(keys) < 8:
+        group = picked(rows)
+        if group is None:
+            break
+        by, code, groups = group
+        size *= groups
+        if size > TABLE_LIMIT:
+            break
+        rows, keys, place = rows.rows, (by, *keys), (code, *place)
+        found.append(((rows, keys, value), place))
+    return found
+
+
+def picked(rows: Filter) -> tuple[Expr, int, int] | None:
+    """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
+    return _picked(rows.condition)
+
+
+@lru_cache(maxsize=4096)
+def _picked(condition: Expr) -> tuple[Expr, int, int] | None:
+    match condition:
+        case Compare("==", by, Lit() as key) if by.domain.labels is not None:
+            code = code_of(by, key.value)
+            return None if code is None else (by, code, len(by.domain.labels))
+    return None
