@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -99,6 +100,68 @@ def test_a_forged_number_is_not_ok(name: str) -> None:
         change(made)
 
     assert check(signed(made)).verdict != "ok"
+
+
+HUGE: list[Any] = ["1e999999999", "-1e-999999999", "1E+7", "0x10", "9" * 2001, "1/" + "9" * 10**6, 10**4000, 1e308, "1_0", " 1"]
+NUMBERS = [
+    "release/mechanism/epsilon", "release/noise/scale", "release/noise/sensitivity", "release/noise/grid",
+    "release/charges/0/1/0", "nodes/0/claims/distance", "nodes/0/claims/factor", "nodes/0/claims/cap",
+    "nodes/0/claims/edits", "nodes/2/claims/distance", "nodes/2/claims/grid", "nodes/1/claims/domain/range/1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+def test_a_number_too_long_to_compute_with_is_refused_at_once(path: str) -> None:
+    for huge in HUGE:
+        made = sum_of(json.loads(json.dumps(AGE)), "100")
+        changed(path, huge)(made)
+        start = time.perf_counter()
+        report = check(signed(made))
+
+        assert report.verdict == "cannot check" and "digits" in report.problems[0], (huge, report)
+        assert time.perf_counter() - start < 1
+
+
+def test_numbers_that_grow_are_not_followed() -> None:
+    """Each factor may be read; their product may not be computed for ever."""
+    made = sum_of(AGE, "100")
+    told = {**made["nodes"][2]["claims"], "distance": None, "grid": "1", "monotone": False}
+    for i in range(2, 3000):
+        made["nodes"].append({"kind": "scale", "fields": [{"node": i}, {"fraction": "7" * 1999}], "claims": told})
+    start = time.perf_counter()
+    report = check(made)
+
+    assert report.verdict == "cannot check" and "too long" in report.problems[0]
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize("bounds", [[10**2500, None], [-(10**18), 10**18], [None, 10**4000]])
+def test_a_slice_of_huge_ends_does_not_stall(bounds: Any) -> None:
+    made = sum_of(AGE, "100")
+    told = {"distance": "2", "factor": "2", "cap": None, "edits": "2", "most": None, "cells": [0]}
+    made["nodes"].insert(1, {"kind": "slice", "fields": [{"node": 0}, *bounds], "claims": told})
+    start = time.perf_counter()
+
+    assert check(made).verdict != "ok"
+    assert time.perf_counter() - start < 1
+
+
+def test_a_condition_that_is_used_twice_sixty_times_does_not_stall() -> None:
+    """Each column looks at the one before twice: 2**60 paths, 60 columns."""
+    made = sum_of(AGE, "100")
+    truth = {"type": "boolean", "null": False}
+    made["nodes"].append({"kind": "compare", "fields": ["==", {"node": 1}, {"literal": ["int", "3"]}], "claims": {"domain": truth}})
+    for i in range(3, 63):
+        made["nodes"].append({"kind": "logic", "fields": ["&", {"node": i}, {"node": i}], "claims": {"domain": truth}})
+    made["cells"].append({"of": 0, "base": 0, "by": 63, "key": ["bool", "True"]})
+    told = {**made["nodes"][0]["claims"], "cells": [1]}
+    made["nodes"].append({"kind": "filter", "fields": [{"node": 0}, {"node": 63}], "claims": told})
+    made["nodes"].append({"kind": "tally", "fields": [{"node": 64}, [], {"node": 1}], "claims": {**made["nodes"][2]["claims"], "cells": [1]}})
+    made["release"] |= {"value": 65, "charges": [[1, ["1"]]]}
+    start = time.perf_counter()
+
+    assert check(made).verdict == "ok", check(made).problems
+    assert time.perf_counter() - start < 2
 
 
 def test_an_empty_range_is_not_ok() -> None:
