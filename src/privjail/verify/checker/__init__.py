@@ -99,7 +99,7 @@ class Report:
         if cap < inf:  # then the factor is not looked at, and nothing rests on it
             factor, needed = cap, t.edits if kind == "slice" else largest(t.form)
         self.hold("the reach", factor, needed)
-        form = [dict.fromkeys(cells if cap == inf else [None], factor)]
+        form = [dict.fromkeys([None] if cap < inf else cells or [((None,),)] * (factor == inf), factor)]
         self.hold("the distance", claimed["distance"], largest(form))
         self.hold("the number of edits", edits, t.edits)
         return t._replace(cells=cells, form=form, edits=edits, most=most)

@@ -35,7 +35,7 @@ def plus(a: Form, b: Form) -> Form:
 
 
 def times(a: Form, factor: Any) -> Form:
-    return either([{cell: c * factor for cell, c in each.items() if factor}] for each in a)
+    return either([{cell: c * factor for cell, c in each.items() if c and factor}] for each in a)
 
 
 def partitions(form: Form) -> dict[tuple[Cell, Any], list[Cell]]:
@@ -193,7 +193,8 @@ def vector(kind: str, f: list[Any]) -> Vec:
         case "absolute", [Vec() as a]:
             return a._replace(monotone=False)
         case "element", [Vec() as a, i] if 0 <= i < a.size:
-            return a.one(a.at(i))._replace(cells=a.cells if a.capped else [*set().union(*a.at(i)) - {None}])
+            cells = [cell for each in a.at(i) for cell, c in each.items() if cell and c < inf]  # or never released
+            return a.one(a.at(i))._replace(cells=a.cells if a.capped else cells)
         case ("total", [Vec() as a]) | ("extreme", [_, Vec() as a]):
             return a.one(a.joint("l1" if kind == "total" else "linf"))
         case "add", [Vec() as a, Vec() as b]:
