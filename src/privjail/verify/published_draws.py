@@ -27,7 +27,7 @@ def opendp_threshold(n: int) -> Found:
     """A histogram of one person's own key: she is there, or not."""
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
-    release = dp.t.make_count_by(*space) >> dp.m.then_laplace_threshold(scale=1.0, threshold=5)
+    release = dp.t.make_count_by(*space) >> dp.m.then_laplace_threshold(scale=1.0, threshold=3)
     epsilon, delta = release.map(1)
     drawn = [[release(people).get("her key") for _ in range(n)] for people in (["her key"], [])]
     return {"epsilon": epsilon, "delta": delta, "outputs": drawn}

@@ -124,15 +124,15 @@ def _refutations(found: list[Refutation]) -> list[str]:
     return ["## Broken variants", "", text, "", *_table(heads, lines)]
 
 
-PUBLISHED = """Known bugs, found again by running the package's own code: installed from PyPI into an environment of its
-own, draws made there, judged by the checkers above. Controls are claims that must not be refuted.
+PUBLISHED = """Known bugs, found again by running the package's own code: installed from PyPI into an environment of
+its own, draws made there, judged by the checkers above. Controls are claims that must not be refuted.
 
-**OpenDP's noisy max under zCDP** ([opendp#2911](https://github.com/opendp/opendp/issues/2911): permute and flip sold with
-the ρ = ε²/8 of Gumbel noise) is *not* among the bugs: no published build that we could install has it. The claim as
-reported is refuted (see the last broken variant above); but OpenDP 0.14.0, 0.14.2, 0.15.0, 0.15.1,
-0.15.1.dev20261007001, 0.16.0a20261025001 and 0.16.0 all draw Gumbel noise under zCDP, for which that ρ is true: on the scores
-[1, −1] with scale 1 the worse one is drawn with frequency 0.117 to 0.122 (Gumbel noise: 0.1192; permute and flip:
-0.0677), and `map(1)` is 0.5 = ε²/8 with ε = 2.
+**OpenDP's noisy max under zCDP** ([opendp#2911](https://github.com/opendp/opendp/issues/2911): permute and flip, sold
+with the ρ = ε²/8 of Gumbel noise) is *not* among the bugs: no published build that we could install has it. The claim
+as reported is refuted (the last of the broken variants above). But OpenDP 0.14.0, 0.14.2, 0.15.0, 0.15.1,
+0.15.1.dev20261007001, 0.16.0a20261025001 and 0.16.0, each tried once by hand, all draw Gumbel noise under zCDP, and
+for that noise the ρ is true: of the scores [1, −1] with scale 1 the worse one comes with frequency 0.117 to 0.122
+(Gumbel noise: 0.1192; permute and flip: 0.0677), and `map(1)` is 0.5 = ε²/8 with ε = 2.
 """
 
 
