@@ -125,7 +125,8 @@ def _refutations(found: list[Refutation]) -> list[str]:
 
 
 PUBLISHED = """Known bugs, found again by running the package's own code: installed from PyPI into an environment of
-its own (or run in this one, where it has that very version), draws made there, judged by the checkers above. Controls are claims that must not be refuted.
+its own (or run in this one, where it has that very version), draws made there, judged by the checkers
+above. Controls are claims that must not be refuted.
 
 **OpenDP's noisy max under zCDP** ([opendp#2911](https://github.com/opendp/opendp/issues/2911): permute and flip, sold
 with the ρ = ε²/8 of Gumbel noise) is *not* among the bugs: no published build that we could install has it. The claim
