@@ -92,6 +92,37 @@ def test_a_leak_beside_the_main_line_is_found(at: Auditor, tmp_path: Path, name:
     assert kind in {leak.kind for leak in report.leaks}, report
 
 
+PAIR = "import socket\na, b = socket.socketpair()\n"
+PIPE = "import subprocess\nchild = subprocess.Popen(['cat'], stdin=-1, stdout=-3, text=True)\n"
+# Bytes that go elsewhere than to a jail: through sockets, pipes, to other programs.
+SENT = {
+    "socket": ("network", PAIR + "a.sendall(str(secret).encode())"),
+    "socket, piece by piece": ("network", PAIR + "[a.send(b'x') for _ in range(secret)]"),
+    "datagram": ("network", "import socket\nsocket.socket(type=socket.SOCK_DGRAM).sendto(b'%d' % secret, ('127.0.0.1', 9))"),
+    "message": ("network", PAIR + "a.sendmsg([b'n', b'%d' % secret])"),
+    "file of a socket": ("network", PAIR + "f = a.makefile('w')\nf.write(str(secret))\nf.flush()"),
+    "input of a program": ("process", "import subprocess\nsubprocess.run(['true'], input=str(secret), text=True)"),
+    "input, by name": ("process", PIPE + "child.communicate(input=str(secret))"),
+    "input, written": ("process", PIPE + "child.stdin.write(str(secret))\nchild.stdin.close()\nchild.wait()"),
+    "input, printed": ("process", PIPE + "print(secret, file=child.stdin)\nchild.stdin.close()\nchild.wait()"),
+    "pipe": ("process", "r, w = os.pipe()\nos.write(w, b'%d' % secret)"),
+    "connection": ("process", "from multiprocessing import Pipe\na, b = Pipe()\na.send(secret)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_bytes_that_are_sent_elsewhere_are_compared(at: Auditor, tmp_path: Path, name: str) -> None:
+    kind, body = SENT[name]
+    program = tmp_path / "sends.py"
+    program.write_text(READER + body + "\n")
+    told = [leak for leak in audit(program, neighbours=1, within=at).leaks if leak.kind == kind and "sent" in leak.what]
+    program.write_text(READER + "secret = 7\n" + body + "\n")
+    same = [leak for leak in audit(program, neighbours=1, within=at).leaks if leak.kind == kind]
+
+    assert told and told[0].line, "the bytes differ, and nobody said so"
+    assert not same, "the same bytes are sent on every neighbour"
+
+
 def test_where_the_audit_cannot_follow_is_told(at: Auditor, tmp_path: Path) -> None:
     program = tmp_path / "sends.py"
     program.write_text(READER + "import subprocess\nsubprocess.run(['true'], input=str(secret), text=True)\n")

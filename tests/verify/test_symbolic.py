@@ -27,6 +27,12 @@ def test_every_theorem_has_obligations() -> None:
 def test_false_claims_and_contradictory_hypotheses_are_noticed() -> None:
     x_ = z3.Real("x_")
     assert vacuous(z3.Implies(z3.And(x_ > 1, x_ < 0), x_ == 5))
+    assert vacuous(z3.Implies(x_ > 1, z3.Implies(x_ < 0, x_ == 5)))
+    assert vacuous(z3.Implies(x_ > 1, z3.And(x_ > 0, z3.Implies(x_ < 0, x_ == 5))))
+    assert vacuous(z3.And(x_ == x_, z3.Or(z3.Implies(z3.And(x_ > 1, x_ < 0), x_ == 5), x_ > 3)))
+    assert vacuous(z3.If(x_ > 1, z3.Implies(x_ < 0, x_ == 5), x_ <= 1))
+    assert not vacuous(z3.Implies(x_ > 1, z3.Implies(x_ < 3, x_ == 5)))
+    assert not vacuous(z3.Implies(z3.Implies(z3.And(x_ > 1, x_ < 0), x_ == 5), x_ == x_))
     assert not proved(x_ > 0) and refuted(x_ > 0) and proved(x_ == x_)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from privjail.verify import published
 from privjail.verify.broken import BROKEN
 from privjail.verify.refuted import variants
 from privjail.verify.report import CHECKS, Findings, proofs_page, prove, verified_page
@@ -36,6 +37,8 @@ def run(fast: bool, console: Console) -> Findings:
         if not fast:
             last = progress.add_task("broken variants", total=len(BROKEN))
             found.refutations = variants(lambda: progress.advance(last))
+            others = progress.add_task("published packages", total=len(published.CASES))
+            found.published = published.findings(lambda: progress.advance(others))
     return found
 
 

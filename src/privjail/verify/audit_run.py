@@ -36,6 +36,7 @@ from privjail.plan.rows import Rows
 from privjail.release import Ask, Jail
 from privjail.verify import certificate
 from privjail.verify.audit_data import dummy, edited
+from privjail.verify.audit_taps import Taps
 from privjail.verify.audit_trace import LIBRARY, Fingerprint, Trace
 
 MOST_ROWS = 400  # of a table whose rows are noted
@@ -67,6 +68,7 @@ class Run:
         self.before = Fingerprint()
         self.jail = session.jail()
         self.trace.watch()
+        Taps(self.trace).install()
         code = self._run()
         _ended()
         self.trace.follow(False)

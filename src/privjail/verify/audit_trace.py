@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
+TAPS = str(Path(__file__).resolve().with_name("audit_taps.py"))  # stands between the program and what it calls
 MOST_LINES = 50_000  # of the program's path that are kept
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 STARTERS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
@@ -61,7 +62,7 @@ class Trace:
         """Whether the program did it, and not the library on its behalf."""
         while frame is not None:
             name = frame.f_code.co_filename
-            if name.startswith(LIBRARY):
+            if name.startswith(LIBRARY) and name != TAPS:
                 return False
             if name.startswith(self.home):
                 return True
@@ -107,12 +108,12 @@ class Trace:
         elif event in STARTERS:
             started = args[1:] if event == "subprocess.Popen" else args  # with its folder and environment
             self.say("process", repr(started))
-            self.note("it starts other programs: what they are sent, read and write is not compared")
+            self.note("it starts other programs: what they read and write by themselves is not compared")
         elif event == "os.putenv":
             self.say("process", repr(args))
         else:
             self.say("network", repr(args[1:] if event in SENDERS else args))
-            self.note("it uses the network: what is sent through a connection is not always seen")
+            self.note("it uses the network: what is sent by other than Python's own sockets is not seen")
 
     def note(self, text: str) -> None:
         if text not in self.notes:

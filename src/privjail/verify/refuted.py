@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import log, sqrt
 from typing import Any
 
@@ -119,6 +120,7 @@ def laws_followed(measurement: Any, draws: int = 3000) -> set[str]:
     return left
 
 
+@cache
 def holds_rho(law: Callable[..., Any], rho: Fraction) -> tuple[bool | None, Any]:
     """Whether a law keeps ρ at this pair (True), breaks it for certain (False) or neither; and its D₂."""
     from privjail.verify.intervals import ball_decay, precision, renyi, zcdp

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from privjail.verify import draws, exact_choice, exact_noise, refuted, sound
+from privjail.verify.published import Finding
 from privjail.verify.refuted import Refutation
 from privjail.verify.row import Row, Watch
 from privjail.verify.symbolic import THEOREMS, Obligation, obligations, proved, vacuous
@@ -28,12 +29,16 @@ class Findings:
     rows: list[Row] = field(default_factory=list)
     refutations: list[Refutation] = field(default_factory=list)
     proofs: list[tuple[Obligation, bool]] = field(default_factory=list)
+    published: list[Finding] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
         """Claims of ours that do not hold, wrong ones that were not refuted, and obligations that were not proved."""
         bad = [f"{row.mechanism}: {row.claim} ({row.inputs}) does not hold" for row in self.rows if not row.holds]
         bad += [f"{r.name} was not refuted" for r in self.refutations if not (r.exact or r.statistical)]
+        for each in (f for f in self.published if not f.good):
+            said = "was not found again" if each.case.wrong else "was refuted, but is right"
+            bad.append(f"{each.case.needs[0]}, {each.case.what} {said}")
         return bad + [
             f"{o.theorem} / {o.name} was not proved, or its mutant was" for o, good in self.proofs if not good
         ]
@@ -57,7 +62,8 @@ def verified_page(found: Findings, seconds: float) -> str:
         f"Written by `make verify` (`python -m privjail.verify`); do not edit. This run: {good} of "
         f"{len(found.rows)} checks hold, "
         f"{sum(bool(r.exact or r.statistical) for r in found.refutations)} of {len(found.refutations)} wrong claims "
-        "refuted, "
+        f"refuted, {sum(f.case.wrong and f.judged is not None and f.judged.refuted for f in found.published)} of "
+        f"{sum(f.case.wrong for f in found.published)} known bugs of published packages found again, "
         f"{sum(ok for _, ok in found.proofs)} of {len(found.proofs)} obligations proved (see [proofs](proofs.md)); "
         f"{seconds / 60:.0f} minutes. How to read it, and how to check a mechanism of your own: [verify](verify.md).",
         "",
@@ -65,6 +71,7 @@ def verified_page(found: Findings, seconds: float) -> str:
         *_rows("What this library runs", [r for r in found.rows if r.ours]),
         *_rows("Reference laws, and what others run", [r for r in found.rows if not r.ours]),
         *_refutations(found.refutations),
+        *_published(found.published),
     ]
     return "\n".join(parts) + "\n"
 
@@ -115,6 +122,31 @@ def _refutations(found: list[Refutation]) -> list[str]:
     text += "A bound of the black box holds with 99.99 % confidence."
     heads = ["variant", "what is wrong", "exact", "exact finding", "black box", "black-box finding"]
     return ["## Broken variants", "", text, "", *_table(heads, lines)]
+
+
+PUBLISHED = """Known bugs, found again by running the package's own code: installed from PyPI into an environment of
+its own (or run in this one, where it has that very version), draws made there, judged by the checkers
+above. Controls are claims that must not be refuted.
+
+**OpenDP's noisy max under zCDP** ([opendp#2911](https://github.com/opendp/opendp/issues/2911): permute and flip, sold
+with the ρ = ε²/8 of Gumbel noise) is *not* among the bugs: no published build that we could install has it. The claim
+as reported is refuted (the last of the broken variants above). But OpenDP 0.14.0, 0.14.2, 0.15.0, 0.15.1,
+0.15.1.dev20261007001, 0.16.0a20261025001 and 0.16.0, each tried once by hand, all draw Gumbel noise under zCDP, and
+for that noise the ρ is true: of the scores [1, −1] with scale 1 the worse one comes with frequency 0.117 to 0.122
+(Gumbel noise: 0.1192; permute and flip: 0.0677), and `map(1)` is 0.5 = ε²/8 with ε = 2.
+"""
+
+
+def _published(found: list[Finding]) -> list[str]:
+    if not found:
+        return []
+    lines = []
+    for each in found:
+        said = "could not be run" if each.judged is None else "**refuted**" if each.judged.refuted else "not refuted"
+        shown = each.reason if each.judged is None else each.judged.found
+        lines.append([each.case.package, each.case.what, each.case.known, said, shown])
+    table = _table(["package", "what", "known as", "verdict", "found"], lines)
+    return ["## Published packages", "", *PUBLISHED.splitlines(), "", *table]
 
 
 PROOFS_INTRO = """# What is proved, and for which inputs

@@ -37,11 +37,21 @@ def refuted(claim: Formula) -> bool:
     return _solve(claim) == "sat"
 
 
-def vacuous(claim: Formula) -> bool:
-    """Whether its hypotheses contradict each other, so that it would say nothing."""
+def vacuous(claim: Formula, given: tuple[Formula, ...] = ()) -> bool:
+    """Whether a part of it says nothing: an implication whose hypotheses, and those around it, contradict each other.
+
+    Implications inside of a hypothesis are no claims: one that says nothing there only makes the claim stronger.
+    """
     import z3
 
-    return z3.is_implies(claim) and _solve(z3.Not(claim.arg(0))) != "sat"
+    if z3.is_implies(claim):
+        given = (*given, claim.arg(0))
+        return _solve(z3.Not(z3.And(*given))) != "sat" or vacuous(claim.arg(1), given)
+    if z3.is_app_of(claim, z3.Z3_OP_ITE):
+        test, then, other = claim.children()
+        return vacuous(then, (*given, test)) or vacuous(other, (*given, z3.Not(test)))
+    parts = claim.children() if z3.is_and(claim) or z3.is_or(claim) or z3.is_quantifier(claim) else []
+    return any(vacuous(part, given) for part in parts)
 
 
 def _solve(claim: Formula) -> str:

@@ -5,16 +5,19 @@ It shares no code with the library that made them. What it does not know it cann
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from itertools import combinations
+from math import erfc, exp, floor, inf, sqrt
 from typing import Any
 
-from privjail.verify.checker.columns import LOW, Col, checked, read
-from privjail.verify.checker.forms import CannotCheck, Cell, Wrong, largest, whole
-from privjail.verify.checker.tables import Table, Vec, charged, least_cost, noise_fits, norm, rows_of, vector
+from privjail.verify.checker.columns import LOW, Col, Wrong, number, read, value, whole
+from privjail.verify.checker.tables import Cell, Table, Vec, largest, rows_of, vector
 
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 OVER = {"column": ("source",), "lag": ("window",), "carried": ("slice", "group_head", "window")}
+NORMS = {"laplace": "l1", "gaussian": "l2", "exponential": "linf", "noisy_max": "linf", "above_threshold": "linf"}
 
 
 @dataclass
@@ -24,132 +27,184 @@ class Report:
     verdict: str = "ok"
     problems: list[str] = field(default_factory=list)
     larger: list[str] = field(default_factory=list)
-
-
-def check(certificate: Any) -> Report:
-    """Check a certificate: "ok", "refuted" or "cannot check"."""
-    checking = _Checking()
-    try:
-        checking.all(certificate)
-    except (Wrong, CannotCheck, *MALFORMED) as e:
-        checking.report.verdict = "refuted" if isinstance(e, Wrong) else "cannot check"
-        why = f"malformed ({type(e).__name__})" if isinstance(e, MALFORMED) else str(e)
-        checking.report.problems.append(f"{checking.at}: {why}")
-    return checking.report
-
-
-def _number(x: Any) -> Fraction | None:
-    return None if x is None else Fraction(x)
-
-
-class _Checking:
-    def __init__(self) -> None:
-        self.report, self.at = Report(), "certificate"
-        self.facts: list[Any] = []
+    at: str = "certificate"
+    facts: list[Any] = field(default_factory=list)
 
     def all(self, c: dict[str, Any]) -> None:
         if c["privjail certificate"] != 1:
-            raise CannotCheck("another version")
+            raise NotImplementedError("another version")
         self.sets, self.raw_cells = c["data sets"], c["cells"]
         for each in self.sets:
             public = json.dumps({"columns": each["columns"], "unit": each["unit"]}, sort_keys=True)
             if hashlib.sha256(public.encode()).hexdigest() != each["schema"]:
                 raise Wrong("the schema is not the one of its hash")
         for i, node in enumerate(c["nodes"]):
-            self.at = f"node {i} ({node['kind']})"
             kind, claims = node["kind"], node["claims"]
+            self.at = f"node {i} ({kind})"
             rule = self.rows if "factor" in claims else self.column if "domain" in claims else self.vector
-            self.facts.append(rule(i, kind, self.parsed(node["fields"]), claims))
+            f = self.parsed(node["fields"])
+            bases = {y.base for x in f for y in (x if isinstance(x, list) else [x]) if isinstance(y, Col)} - {None}
+            if len(bases) > 1 or (bases and rule != self.column and bases != {f[0].base}):
+                raise Wrong("columns of different rows are put together")
+            self.facts.append(rule(i, kind, f, claims))
         self.at = "release"
         self.release(**c["release"])
 
     def cell(self, i: int) -> Cell:
         c = self.raw_cells[i]
-        return (*self.cell(c["of"]), (c["base"], c["by"], tuple(c["key"]))) if "of" in c else ((c["data set"],),)
+        return (*self.cell(c["of"]), (c["base"], c["by"], value(c["key"]))) if "of" in c else ((c["data set"],),)
 
     def parsed(self, x: Any) -> Any:
         if isinstance(x, dict) and "node" in x:
             return self.facts[x["node"]]
         if isinstance(x, dict):
-            return tuple(x["literal"]) if "literal" in x else Fraction(x["fraction"])
+            return value(x["literal"]) if "literal" in x else number(x["fraction"])
         return [self.parsed(each) for each in x] if isinstance(x, list) else x
 
-    def hold(self, what: str, claim: Fraction | None, needed: Fraction | None) -> None:
-        """A claim must be at least what is needed; None is unbounded."""
-        if claim is not None and (needed is None or claim < needed):
-            raise Wrong(f"{what} is said to be {float(claim):g}, but is {float('inf' if needed is None else needed):g}")
-        if claim != needed and not (needed and claim and claim <= needed * (1 + Fraction(1, 2**24))):
-            self.report.larger.append(f"{self.at}: {what}")
+    def hold(self, what: str, claim: Any, needed: Any) -> None:
+        if claim < needed:
+            raise Wrong(f"{what} is said to be {claim!s:.40}, but is {needed!s:.40}")
+        if claim != needed and not (needed and claim <= needed * (1 + Fraction(1, 2**24))):
+            self.larger.append(f"{self.at}: {what}")
 
     def column(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Col:
-        claim = read(claims["domain"])
-        bases = {x.base for x in f if isinstance(x, Col)} - {None}
-        if kind in ("carried", "lag", "column"):
+        inputs = [x for x in f if isinstance(x, Col)]
+        parts = {part.id: part for x in inputs for part in (*x.parts.values(), x)}
+        base = next((x.base for x in inputs if x.base is not None), None)
+        col = Col(i, kind, f, inputs, parts, read(claims["domain"]), base)
+        if kind in OVER:
             dom = read(dict(self.sets[f[0].fields[0]]["columns"])[f[1]]) if kind == "column" else f[1].dom
-            if kind == "lag":
-                dom = replace(dom, null=dom.null or f[2] != 0)
+            dom = dom._replace(null=dom.null or (kind == "lag" and f[2] != 0))
             seen = f[0].kind in OVER[kind] and (kind != "lag" or -f[0].fields[2] <= whole(f[2], LOW) <= f[0].fields[1])
-            if claim != dom or not seen or (kind != "column" and bases - {f[0].fields[0].base}):
+            if col.dom != dom or not seen or (kind != "column" and base not in (None, f[0].fields[0].base)):
                 raise Wrong("the domain is not the column's, or the column belongs to other rows")
-            return Col(i, kind, f, claim, f[0].id)
-        if len(bases) > 1:
-            raise Wrong("columns of different rows are put together")
-        if not checked(kind, f, claim):
-            self.report.larger.append(f"{self.at}: domain")
-        return Col(i, kind, f, claim, next(iter(bases), None))
+            return col._replace(base=f[0].id)
+        if not col.checked():
+            self.larger.append(f"{self.at}: domain")
+        return col
 
     def rows(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Table:
         cells = [self.cell(c) for c in claims["cells"]]
         if kind == "source":
-            column, most = self.sets[f[0]]["unit"]
-            most = None if most is None else Fraction(whole(most, 1))
-            t = Table(i, kind, [f[0], column], i, [((f[0],),)], most, None, most, None)
+            root, (column, most) = ((f[0],),), self.sets[f[0]]["unit"]
+            most = inf if most is None else Fraction(whole(most, 1))
+            t = Table(i, kind, [f[0], column], i, [root], [{root: most}], most, inf)
         else:
             t = rows_of(kind, f, i, cells, self.facts.__getitem__)
-        factor, cap, edits = (_number(claims[name]) for name in ("factor", "cap", "edits"))
-        factor = factor if cap is None else None  # beside a cap the factor is not looked at, so nothing may rest on it
-        claim = replace(t, cells=cells, factor=factor, cap=cap, edits=edits, most=claims["most"])
-        if not set(t.cells) <= set(cells):
-            raise Wrong("rows lie outside of the claimed cells")
-        self.hold("the reach", *((factor, t.factor) if cap is None else (cap, largest(t.form))))
-        self.hold("the distance", _number(claims["distance"]), largest(claim.form))
+        claimed = {name: inf if x is None or name == "cells" else number(x) for name, x in claims.items()}
+        factor, cap, edits, most = (claimed[name] for name in ("factor", "cap", "edits", "most"))
+        if not set(t.cells) <= set(cells) or most < t.most:
+            raise Wrong("rows lie outside of the claimed cells, or there can be more than claimed")
+        needed = inf if None in t.form[0] else max(t.form[0].values(), default=max(factor, 0))
+        if cap < inf:  # then the factor is not looked at, and nothing rests on it
+            factor, needed = cap, t.edits if kind == "slice" else largest(t.form)
+        self.hold("the reach", factor, needed)
+        form = [dict.fromkeys([None] if cap < inf else cells or [((None,),)] * (factor == inf), factor)]
+        self.hold("the distance", claimed["distance"], largest(form))
         self.hold("the number of edits", edits, t.edits)
-        if claim.most is not None and (t.most is None or whole(claim.most, 0) < t.most):
-            raise Wrong("there can be more rows than claimed")
-        return claim
+        return t._replace(cells=cells, form=form, edits=edits, most=most)
 
     def vector(self, i: int, kind: str, f: list[Any], claims: dict[str, Any]) -> Vec:
-        v, cells, grid = vector(kind, f), [self.cell(c) for c in claims["cells"]], Fraction(claims["grid"])
-        if v.size != claims["size"] or not set(v.cells) <= set(cells):
-            raise Wrong("the size or the cells are not those claimed")
+        v, cells, grid = vector(kind, f), [self.cell(c) for c in claims["cells"]], number(claims["grid"])
+        fits = v.size == claims["size"] and set(v.cells) <= set(cells) and v.capped <= claims["capped"]
         on_grid = (v.grid / grid).denominator == 1 or (kind == "tally" and grid == 2 * v.grid)  # at a power of two
-        if grid <= 0 or not on_grid or (v.capped and not claims["capped"]) or (claims["monotone"] and not v.monotone):
-            raise Wrong("grid, cap or direction are not those claimed")
-        self.hold("the distance", _number(claims["distance"]), norm(v, "linf"))
-        return replace(v, grid=grid, cells=cells, capped=claims["capped"], monotone=claims["monotone"])
+        if not fits or not on_grid or grid <= 0 or v.monotone < claims["monotone"]:
+            raise Wrong("size, cells, grid, cap or direction are not those claimed")
+        self.hold("the distance", inf if claims["distance"] is None else number(claims["distance"]), v.norm("linf"))
+        return v._replace(grid=grid, cells=cells, capped=claims["capped"], monotone=claims["monotone"])
 
-    def release(self, value: int, mechanism: dict[str, Any], noise: dict[str, Any], charges: Any) -> None:
-        v: Vec = self.facts[value]
-        used = {"laplace": "l1", "gaussian": "l2"}.get(mechanism["kind"], "linf")
-        self.hold("the sensitivity", _number(noise["sensitivity"]), norm(v, used))
-        proportional = noise_fits(mechanism, noise, v, Fraction(noise["sensitivity"]))
-        if charges is None:
-            raise CannotCheck("the certificate does not say where it was charged")
-        paid = {self.cell(c): [Fraction(x) for x in cost] for c, cost in charges}
+    def release(self, *, mechanism: dict[str, Any], noise: dict[str, Any], charges: Any, **of: int) -> None:
+        v, kind, reach = self.facts[of["value"]], mechanism["kind"], number(noise["sensitivity"])
+        if kind not in NORMS or charges is None:
+            raise NotImplementedError("another mechanism, or the certificate does not say where it was charged")
+        self.hold("the sensitivity", reach, v.norm(NORMS[kind]))
+        used = _Mechanism(mechanism)
+        proportional = used.fits(noise, v, reach)
+        paid = {self.cell(c): [number(x) for x in cost] for c, cost in charges}
         due: set[Cell] = set()
         for root in {cell[0] for cell in v.cells}:
             notion = self.sets[root[0]]["notion"]
-            whole = v.capped or not proportional or (used == "l2" and notion["kind"] == "approx")
-            due |= charged([self.unsplit(cell) if whole else cell for cell in v.cells if cell[0] == root])
+            joint = v.capped or not proportional or (kind == "gaussian" and notion["kind"] == "approx")
+            for cell in (
+                cell for cell in v.cells if cell[0] == root
+            ):  # jointly: above where a unit is in several groups
+                several = (n for n, step in enumerate(cell[1:], 1) if joint and self.facts[step[0]].edits > 1)
+                due.add(cell[: next(several, len(cell))])
             for cost in (paid[cell] for cell in paid if cell[0] == root):
-                for x, least in zip(cost, least_cost(mechanism, notion), strict=True):
+                for x, least in zip(cost, used.cost(notion), strict=True):
                     self.hold("the cost", x, least)
+        due = charged(due)
         if any(not any(cell[:n] in paid for n in range(1, len(cell) + 1)) for cell in due):
             raise Wrong("a part of the data that the value depends on was not charged")
         if set(paid) != due:
-            self.report.larger.append(f"{self.at}: charges")
+            self.larger.append(f"{self.at}: charges")
 
-    def unsplit(self, cell: Cell) -> Cell:
-        """The part above the first partition in which one unit may be in several groups."""
-        edits = [self.facts[step[0]].edits for step in cell[1:]]
-        return cell[: next((n for n, e in enumerate(edits, 1) if e is None or e > 1), len(cell))]
+
+def check(certificate: Any) -> Report:
+    """Check a certificate: "ok", "refuted" or "cannot check" (what is not known, takes too long, or is malformed)."""
+    report = Report()
+    try:
+        report.all(certificate)
+    except (Wrong, NotImplementedError, *MALFORMED) as e:
+        report.verdict = "refuted" if isinstance(e, Wrong) else "cannot check"
+        report.problems.append(f"{report.at}: {f'malformed ({type(e).__name__})' if isinstance(e, MALFORMED) else e}")
+    return report
+
+
+class _Mechanism:
+    """ε, δ and ρ: those that it has and no others, or one could be noised for and another be paid."""
+
+    def __init__(self, m: dict[str, Any]) -> None:
+        given = {k: number(m[k]) for k in ("epsilon", "delta", "rho") if m.get(k) is not None}
+        own = [["epsilon", "delta"], ["rho"]] if m["kind"] == "gaussian" else [["epsilon"]]
+        if [*given] not in own or min(given.values()) <= 0:
+            raise Wrong("the parameters are not those of the mechanism, or not positive")
+        self.kind, self.best = m["kind"], whole(m.get("k", 1), 1)
+        self.eps, self.delta, self.rho = (given.get(k, Fraction(0)) for k in ("epsilon", "delta", "rho"))
+
+    def fits(self, noise: dict[str, Any], v: Vec, reach: Fraction) -> bool:
+        """Refuse noise that is too small. Whether a share of the edits costs that share of the loss."""
+        used = {name: number(x) for name, x in noise.items() if name != "norm" and x is not None}
+        eps, finer = self.eps, used.get("grid", v.grid) / v.grid
+        if self.kind == "exponential":
+            enough = not reach or used["rate"] * 2 * reach <= eps
+        elif self.rho:
+            enough = used["sigma"] ** 2 * 2 * self.rho >= reach * reach
+        elif self.kind == "gaussian":
+            sigma, spare = float(used["sigma"] / reach if reach else inf), v.size * (1 + exp(eps)) / (12 * 2.0**80)
+            near, far = (erfc((eps * sigma + x / sigma) / sqrt(2)) / 2 for x in (-0.5, 0.5))
+            enough = (near - exp(eps) * far) * (1 - 1e-9) + spare <= self.delta
+        else:
+            share = {"laplace": 1, "above_threshold": 4, "noisy_max": self.best * (2 - bool(v.monotone))}[self.kind]
+            rounded = (finer != 1) * (v.size if self.kind == "laplace" else 1)
+            least = share * (floor(reach / used["grid"]) + rounded) / eps
+            enough = finer >= 1 == finer.denominator and used["scale"] >= least
+            enough &= self.kind != "above_threshold" or used["outer"] >= least / 2
+        if not enough or min(used.values()) < 0:
+            raise Wrong("the noise is too small for the sensitivity")
+        return bool(finer == 1)
+
+    def cost(self, notion: dict[str, Any]) -> Any:
+        """What a release must at least be charged, in a notion of privacy."""
+        eps, pure = self.eps, self.kind != "gaussian"
+        rho = eps * eps / (8 if self.kind == "exponential" else 2) if pure else self.rho
+        known: dict[str, Any] = {"pure": pure and [eps], "approx": eps and [eps, self.delta], "zcdp": rho and [rho]}
+        if notion["kind"] == "renyi" and rho:
+            if (order := number(notion["order"])) <= 1:
+                raise Wrong("the order of a Rényi budget is above 1")
+            with localcontext(Context(60)):  # of randomised response, the largest that ε-DP allows; a little less
+                e, a = (Decimal(x.numerator) / x.denominator for x in (eps, order))
+                most = (((a * e).exp() + (e - a * e).exp()).ln() - (1 + e.exp()).ln()) / (a - 1)
+            known["renyi"] = [min([order * rho, *[Fraction(most) * (1 - Fraction(1, 10**12))] * pure])]
+        if not known.get(notion["kind"]):
+            raise NotImplementedError(f"{self.kind} paid under {notion['kind']}")
+        return known[notion["kind"]]
+
+
+def charged(left: set[Cell]) -> set[Cell]:
+    """Cells that all exclude each other inside one partition: two that do not become their lowest common ancestor."""
+    for a, b in combinations(left, 2):
+        n = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        if n == min(len(a), len(b)) or a[n][:2] != b[n][:2]:
+            return charged(left - {a, b} | {a[:n]})
+    return left
