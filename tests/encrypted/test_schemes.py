@@ -10,7 +10,7 @@ from privjail.encrypted import compare, seal, shares
 from privjail.encrypted.numbers import (
     BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
 )
-from privjail.encrypted.records import Sum, encrypt_record, pack, read_record, size_of, unpack
+from privjail.encrypted.records import Planes, Sum, encrypt_record, pack, read_record, size_of, unpack
 from privjail.errors import DPError
 
 
@@ -51,7 +51,9 @@ def test_the_primes_are_what_the_argument_needs():
 def test_packing_is_reversible_and_short():
     words = uniform(Q, 64).astype(np.uint64)
     words[:2] = Q - 1, 0
-    assert (unpack(pack(words)) == words).all() and len(pack(words)) == 448
+    assert (unpack([pack(words)], 64).words[0] == words).all() and len(pack(words)) == 448
+    for n in (1, 2, 3, 5):
+        assert (unpack([pack(words[:n])] * 9, n).words == words[:n]).all()
     assert size_of(4096) == 57_344 and size_of(64) == 29_120
 
 
@@ -84,7 +86,7 @@ def noise_of(secret, total: Sum, message):
         unit = np.zeros((1, total.bins), dtype=np.int64)
         unit[0, i] = 1
         rows.append(adjoint(key, unit)[0])
-    turned = [row[0] for row in zip(*products(message[None, :DEGREE], np.array(rows)), strict=True)]
+    turned = [row[0] for row in zip(*products(Planes.of(message[None, :DEGREE]), np.array(rows)).tolist(), strict=True)]
     phase = [(int(c) + t) % Q for c, t in zip(message[DEGREE:], turned, strict=True)]
     rounded = [(x + K // 2) // K % P for x in phase]
     noise = [(x - K * y) % Q for x, y in zip(phase, rounded, strict=True)]
@@ -92,7 +94,7 @@ def noise_of(secret, total: Sum, message):
 
 
 def total_of(public, bins: int, values) -> Sum:
-    return Sum.empty(bins).plus(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values]))
+    return Sum.empty(bins).plus(Planes.of(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values])))
 
 
 def test_noise_of_records_and_flood_are_as_argued(record_keys):

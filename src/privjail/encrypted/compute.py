@@ -14,9 +14,9 @@ import numpy as np
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
-from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, Words, uniform
+from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import C1_BYTES, RecordError, Sum, fingerprint, read_into, words_of
+from privjail.encrypted.records import C1_BYTES, Batch, Planes, RecordError, Sum, fingerprint
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots
 from privjail.encrypted.spending import Spending
@@ -36,7 +36,6 @@ class _Candidate:
     place: int
     owner: str
     mark: bytes
-    words: Words
     passed: bool = True
 
 
@@ -54,8 +53,7 @@ class Computer:
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._sum, self._seconds = self._read_sum(), 0.0
-        # Memory that is used again: getting it from the system anew for each batch takes longer than adding.
-        self._rows = np.empty((LARGEST_BATCH, words_of(self.terms.bins)), dtype=np.uint64)
+        self._batch = Batch(self.terms.bins, LARGEST_BATCH)
 
     def _read_sum(self) -> Sum:
         found = self._db.rows("SELECT words, submissions FROM total")
@@ -118,8 +116,9 @@ class Computer:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
         begun = time.thread_time()
         with self._lock:
-            results, candidates = self._sorted_out(request.submissions)
-            self._check(candidates, request.submissions)
+            records = [each.record for each in request.submissions]
+            results, candidates = self._sorted_out(request.submissions, records)
+            self._check(candidates, records)
             self._keep(candidates)
             self._seconds += time.thread_time() - begun
         for each in candidates:
@@ -128,11 +127,11 @@ class Computer:
                 results[each.place] = pb.Result(status="refused", why=why)
         return pb.SubmitReply(results=results)
 
-    def _sorted_out(self, submissions: Any) -> tuple[list[Any], list[_Candidate]]:
+    def _sorted_out(self, submissions: Any, records: list[bytes]) -> tuple[list[Any], list[_Candidate]]:
         """One result for each submission, and those that can be records."""
         results: list[Any] = []
         found: list[_Candidate] = []
-        prints = [fingerprint(each.record) for each in submissions]
+        wrong, prints = self._batch.read(records), [fingerprint(each) for each in records]
         names = [each.owner.name for each in submissions]
         refused = self._refused(names)
         seen = self._known("name", names) | self._known("fingerprint", prints)
@@ -148,8 +147,9 @@ class Computer:
                     continue
                 if mark in seen:
                     raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                read_into(self._rows[len(found)], each.record, self.terms.bins)
-                found.append(_Candidate(place, name, mark, self._rows[len(found)]))
+                if wrong[place]:
+                    raise RecordError(wrong[place])
+                found.append(_Candidate(place, name, mark))
                 results.append(pb.Result(status="kept"))
                 seen |= {name, mark}
             except RecordError as e:
@@ -160,7 +160,7 @@ class Computer:
 
     def _keep(self, candidates: list[_Candidate]) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus([each.words for each in candidates if each.passed])
+        total = self._sum.plus(self._rows([each.place for each in candidates if each.passed]))
         with self._db.writing() as db:
             rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
@@ -168,31 +168,42 @@ class Computer:
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
 
-    def _check(self, candidates: list[_Candidate], submissions: Any) -> None:
+    def _rows(self, places: list[int]) -> Planes:
+        """The coefficients of some records of the batch; not copied if they are the first ones, as they mostly are."""
+        n = len(places)
+        return self._batch.planes.part(np.s_[:n] if n == 0 or places[-1] == n - 1 else np.array(places))
+
+    def _check(self, candidates: list[_Candidate], records: list[bytes]) -> None:
         """Which records are one unit or nothing, found out together with the decryption server."""
         if not candidates or not self.terms.check:
             return
-        c1 = [submissions[each.place].record[:C1_BYTES] for each in candidates]
+        places = [each.place for each in candidates]
         try:
-            passed = self._asked(candidates, c1)
+            passed = self._asked(places, records)
         except CheckLost:
-            passed = self._asked(candidates, c1)  # the decryption server was restarted in between
+            passed = self._asked(places, records)  # the decryption server was restarted in between
         if len(passed) != len(candidates):
             raise DPError("the decryption server answered for other records")
         for each, ok in zip(candidates, passed, strict=True):
             each.passed = ok
 
-    def _asked(self, candidates: list[_Candidate], c1: list[bytes]) -> list[bool]:
+    def _asked(self, places: list[int], records: list[bytes]) -> list[bool]:
+        """All records are tested at once; only if that fails, each by itself."""
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = pb.CheckRequest(check=name, c1=c1)
+        request = pb.CheckRequest(check=name, c1=[records[place][:C1_BYTES] for place in places])
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
-        masks = uniform(P, len(candidates), 4)
-        c0 = np.array([each.words[DEGREE : DEGREE + bins] for each in candidates])
-        halves = onehot.masked_halves(c0, seed, bins, masks)
-        numbers = pb.HalvesRequest(check=name, halves=[x for row in halves for x in row])
+        masks = uniform(P, len(places), 4)
+        halves = onehot.masked_halves(self._rows(places).part(np.s_[:, DEGREE:]), seed, bins, masks)
+        numbers = pb.HalvesRequest(check=name, halves=halves.ravel().tolist())
         shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
-        tested = onehot.tested(self._slots, list(shares), masks)
-        return list(self._peer.call("Verdict", pb.VerdictRequest(check=name, tested=tested), pb.VerdictReply).passed)
+        if len(shares) != 1:
+            raise DPError(f"a check has 1 ciphertext, not {len(shares)}")
+        tested = pb.VerdictRequest(check=name, tested=onehot.tested_batch(self._slots, shares[0], masks))
+        if self._peer.call("Verdict", tested, pb.VerdictReply).passed:
+            return [True] * len(places)
+        shares = self._peer.call("Each", pb.EachRequest(check=name), pb.HalvesReply).shares
+        tested = pb.VerdictRequest(check=name, tested=onehot.tested(self._slots, list(shares), masks))
+        return list(self._peer.call("Verdicts", tested, pb.VerdictsReply).passed)
 
     # -- releases
 

@@ -33,8 +33,8 @@ OPEN_CHECKS = 8  # checks of one-hot records that may be under way
 class _Check:
     """A check that is under way; one that a restart interrupts is begun again by the compute server."""
 
-    c1: Words
-    seed: bytes
+    mine: Words  # D's halves
+    shares: tuple[Whole, Whole] | None = None  # then its shares of the two products
 
 
 class Decryptor:
@@ -63,6 +63,8 @@ class Decryptor:
             "Check": Call(pb.CheckRequest, self.check),
             "Halves": Call(pb.HalvesRequest, self.halves),
             "Verdict": Call(pb.VerdictRequest, self.verdict),
+            "Each": Call(pb.EachRequest, self.each),
+            "Verdicts": Call(pb.VerdictRequest, self.verdicts),
         }
 
     # -- releases
@@ -144,31 +146,54 @@ class Decryptor:
         if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {C1_BYTES}:
             raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
         seed = secrets.token_bytes(32)
+        mine = onehot.halves(self._key, unpack(request.c1, DEGREE), seed, self.offer.terms.bins)
         with self._lock:
-            self._checks[request.check] = _Check(np.array([unpack(each) for each in request.c1]), seed)
+            self._checks[request.check] = _Check(mine)
             while len(self._checks) > OPEN_CHECKS:
                 self._checks.popitem(last=False)
         return pb.CheckReply(seed=seed)
 
-    def _under_way(self, name: bytes, take: bool = False) -> _Check:
+    def _under_way(self, name: bytes) -> _Check:
         with self._lock:
-            found = self._checks.pop(name, None) if take else self._checks.get(name)
+            found = self._checks.get(name)
         if found is None:
             raise CheckLost("this check is not known here, or no longer")
         return found
 
+    def _over(self, name: bytes) -> None:
+        with self._lock:
+            self._checks.pop(name, None)
+
     def halves(self, request: Any) -> Any:
         """Put both halves together: shares of the two products, returned encrypted."""
         under_way = self._under_way(request.check)
-        if len(request.halves) != 4 * len(under_way.c1):
+        theirs = np.array(request.halves, dtype=np.uint64)
+        if theirs.size != under_way.mine.size or int(theirs.max()) >= Q:
             raise PlanError("a check has 4 numbers for each record")
-        mine = onehot.halves(self._key, under_way.c1, under_way.seed, self.offer.terms.bins)
-        theirs = np.array(request.halves, dtype=object).reshape(-1, 4).tolist()
-        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *onehot.rounded(mine, theirs)))
+        under_way.shares = onehot.rounded(under_way.mine, theirs.reshape(-1, 4))
+        return pb.HalvesReply(shares=[onehot.encrypted_batch(self._slots, *under_way.shares)])
 
     def verdict(self, request: Any) -> Any:
-        under_way = self._under_way(request.check, take=True)
-        return pb.VerdictReply(passed=onehot.passed(self._slots, request.tested, len(under_way.c1)))
+        """Whether all records passed. If not, the compute server goes on to ask which."""
+        self._under_way(request.check)
+        passed = onehot.passed_batch(self._slots, request.tested)
+        if passed:
+            self._over(request.check)
+        return pb.VerdictReply(passed=passed)
+
+    def each(self, request: Any) -> Any:
+        """The same shares, in slots of two ciphertexts."""
+        shares = self._under_way(request.check).shares
+        if shares is None:
+            raise PlanError("this check is not that far")
+        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *shares))
+
+    def verdicts(self, request: Any) -> Any:
+        """Which records passed."""
+        n = len(self._under_way(request.check).mine)
+        passed = onehot.passed(self._slots, request.tested, n)
+        self._over(request.check)
+        return pb.VerdictsReply(passed=passed)
 
 
 def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:

@@ -181,6 +181,12 @@ class Secret:
         found[:n] = [array.at(i) for i in range(n)]
         return found
 
+    def constant(self, ciphertext: Any) -> int:
+        """The first coefficient of the decrypted polynomial."""
+        plain = self.scheme.seal.Plaintext()
+        self._decryptor.decrypt(ciphertext, plain)
+        return int(plain.dyn_array().at(0)) if plain.coeff_count() else 0
+
     def slots(self, ciphertext: Any) -> Words:
         """The decrypted numbers, slot by slot."""
         plain = self.scheme.seal.Plaintext()
