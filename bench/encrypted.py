@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ADULT = ROOT.parent / "shared" / "data" / "histograms" / "adultfrank.npy"
 TICK = os.sysconf("SC_CLK_TCK")
 POOL = 320
-BATCH = 256
+BATCH = 512
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *(p for p in sys.path if p)])}
 
 

@@ -16,12 +16,12 @@ from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import C1_BYTES, Batch, Planes, RecordError, Sum, fingerprint
+from privjail.encrypted.records import Batch, RecordError, Sum
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve
+from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve, with_bytes
 from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
@@ -116,9 +116,8 @@ class Computer:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
         begun = time.thread_time()
         with self._lock:
-            records = [each.record for each in request.submissions]
-            results, candidates = self._sorted_out(request.submissions, records)
-            self._check(candidates, records)
+            results, candidates = self._sorted_out(request.submissions)
+            self._check(candidates)
             self._keep(candidates)
             self._seconds += time.thread_time() - begun
         for each in candidates:
@@ -127,11 +126,12 @@ class Computer:
                 results[each.place] = pb.Result(status="refused", why=why)
         return pb.SubmitReply(results=results)
 
-    def _sorted_out(self, submissions: Any, records: list[bytes]) -> tuple[list[Any], list[_Candidate]]:
+    def _sorted_out(self, submissions: Any) -> tuple[list[Any], list[_Candidate]]:
         """One result for each submission, and those that can be records."""
         results: list[Any] = []
         found: list[_Candidate] = []
-        wrong, prints = self._batch.read(records), [fingerprint(each) for each in records]
+        wrong = self._batch.read(each.record for each in submissions)
+        prints = [self._batch.fingerprint(place) for place in range(len(wrong))]
         names = [each.owner.name for each in submissions]
         refused = self._refused(names)
         seen = self._known("name", names) | self._known("fingerprint", prints)
@@ -145,13 +145,13 @@ class Computer:
                     why = "this owner's record was taken before, and counts once"
                     results.append(pb.Result(status="known", why=why))
                     continue
-                if mark in seen:
-                    raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
                 if wrong[place]:
                     raise RecordError(wrong[place])
+                if mark in seen:
+                    raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
                 found.append(_Candidate(place, name, mark))
                 results.append(pb.Result(status="kept"))
-                seen |= {name, mark}
+                seen.update((name, mark))
             except RecordError as e:
                 results.append(pb.Result(status="refused", why=e.what))
         if self._sum.submissions + len(found) > MOST_RECORDS:
@@ -160,7 +160,7 @@ class Computer:
 
     def _keep(self, candidates: list[_Candidate]) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus(self._rows([each.place for each in candidates if each.passed]))
+        total = self._sum.plus(self._batch.rows([each.place for each in candidates if each.passed]))
         with self._db.writing() as db:
             rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
@@ -168,32 +168,27 @@ class Computer:
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
 
-    def _rows(self, places: list[int]) -> Planes:
-        """The coefficients of some records of the batch; not copied if they are the first ones, as they mostly are."""
-        n = len(places)
-        return self._batch.planes.part(np.s_[:n] if n == 0 or places[-1] == n - 1 else np.array(places))
-
-    def _check(self, candidates: list[_Candidate], records: list[bytes]) -> None:
+    def _check(self, candidates: list[_Candidate]) -> None:
         """Which records are one unit or nothing, found out together with the decryption server."""
         if not candidates or not self.terms.check:
             return
         places = [each.place for each in candidates]
         try:
-            passed = self._asked(places, records)
+            passed = self._asked(places)
         except CheckLost:
-            passed = self._asked(places, records)  # the decryption server was restarted in between
+            passed = self._asked(places)  # the decryption server was restarted in between
         if len(passed) != len(candidates):
             raise DPError("the decryption server answered for other records")
         for each, ok in zip(candidates, passed, strict=True):
             each.passed = ok
 
-    def _asked(self, places: list[int], records: list[bytes]) -> list[bool]:
+    def _asked(self, places: list[int]) -> list[bool]:
         """All records are tested at once; only if that fails, each by itself."""
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = pb.CheckRequest(check=name, c1=[records[place][:C1_BYTES] for place in places])
+        request = with_bytes(pb.CheckRequest(check=name), "c1", self._batch.c1(places))
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
         masks = uniform(P, len(places), 4)
-        halves = onehot.masked_halves(self._rows(places).part(np.s_[:, DEGREE:]), seed, bins, masks)
+        halves = onehot.masked_halves(self._batch.rows(places).part(np.s_[:, DEGREE:]), seed, bins, masks)
         numbers = pb.HalvesRequest(check=name, halves=halves.ravel().tolist())
         shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
         if len(shares) != 1:

@@ -16,7 +16,7 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
 from privjail.encrypted.plans import Plan, bucket_starts, plan
-from privjail.encrypted.records import C1_BYTES, unpack
+from privjail.encrypted.records import C1_BYTES
 from privjail.encrypted.seal import Secret, records, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
@@ -142,11 +142,12 @@ class Decryptor:
 
     def check(self, request: Any) -> Any:
         """Take c1 of some records, and only then say which random numbers test them."""
-        n = len(request.c1)
-        if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {C1_BYTES}:
+        c1 = request.c1
+        if len(c1) % C1_BYTES or not 0 < len(c1) // C1_BYTES <= onehot.MOST:
             raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
         seed = secrets.token_bytes(32)
-        mine = onehot.halves(self._key, unpack(request.c1, DEGREE), seed, self.offer.terms.bins)
+        rows = np.frombuffer(c1, dtype="<u4").reshape(-1, C1_BYTES // 4)
+        mine = onehot.halves(self._key, rows, seed, self.offer.terms.bins)
         with self._lock:
             self._checks[request.check] = _Check(mine)
             while len(self._checks) > OPEN_CHECKS:

@@ -14,12 +14,13 @@ import numpy as np
 
 from privjail.encrypted.compare import combined, decrypted, drowned_constant, flooded, in_slots
 from privjail.encrypted.numbers import DEGREE, RECORD_FLOOD, SLOTS, K, P, Q, Whole, Words, uniform
-from privjail.encrypted.records import Planes
+from privjail.encrypted.records import Halves, Planes, unpack
 from privjail.encrypted.seal import Public, Secret, records
 from privjail.errors import DPError
 
 DIGIT = 12  # bits: ⟨digits, noise⟩ of an honest record stays below 2**29
-FEW = 16  # records at a time: they stay in the processor's cache
+FEW = 8  # records at a time: they stay in the processor's cache, and below the size where BLAS would start threads
+SOME = 32  # records that are unpacked at a time
 MOST = SLOTS // 2  # records in one check: two slots for each
 
 
@@ -32,25 +33,31 @@ def challenge(seed: bytes, bins: int) -> Whole:
     return np.array([r & low, r >> DIGIT, square & low, square >> DIGIT])
 
 
-def products(rows: Planes, weights: Whole) -> Words:
+class Products:
     """⟨row, weight⟩ modulo Q for each row and each weight; |weight| < 2**24.
 
     A weight is low + 2**12 · high with |low| ≤ 2**11. Sums of 32 bits × 12 bits in floats are exact below 2**53. Rows
     are fixed before weights are drawn, so such a sum is that of 4096 independent terms: beyond 2**53 are 27 standard
     deviations (Hoeffding: probability below e**-127).
     """
-    low = (weights + (1 << DIGIT - 1)) % (1 << DIGIT) - (1 << DIGIT - 1)
-    columns = np.ascontiguousarray(np.concatenate([low, weights - low >> DIGIT]).T, dtype=np.float64)
-    n, k = len(rows.low), len(weights)
-    found, some = np.empty((2, n, 2 * k)), np.empty((min(FEW, n), rows.low.shape[1]))
-    for at in range(0, n, FEW):
-        for plane, out in zip(rows, found, strict=True):
-            part = plane[at : at + FEW]
-            some[: len(part)] = part
-            np.matmul(some[: len(part)], columns, out=out[at : at + FEW])
-    parts = np.asarray(found.astype(np.int64) % Q, dtype=np.uint64)
-    digits = (parts[0] + _shifted(parts[1], 32)) % np.uint64(Q)
-    return (digits[:, :k] + _shifted(digits[:, k:], DIGIT)) % np.uint64(Q)
+
+    def __init__(self, weights: Whole) -> None:
+        low = (weights + (1 << DIGIT - 1)) % (1 << DIGIT) - (1 << DIGIT - 1)
+        self._columns = np.ascontiguousarray(np.concatenate([low, weights - low >> DIGIT]).T, dtype=np.float64)
+        self._some = np.empty((FEW, weights.shape[1]))
+
+    def __call__(self, rows: Planes) -> Words:
+        n, k = len(rows.low), self._columns.shape[1]
+        found = np.empty((2, n, k))
+        for at in range(0, n, FEW):
+            for plane, out in zip(rows, found, strict=True):
+                part = plane[at : at + FEW]
+                some = self._some[: len(part)]
+                some[:] = part
+                np.matmul(some, self._columns, out=out[at : at + FEW])
+        parts = (found.astype(np.int64) % Q).astype(np.uint64)
+        digits = (parts[0] + _shifted(parts[1], 32)) % np.uint64(Q)
+        return (digits[:, : k // 2] + _shifted(digits[:, k // 2 :], DIGIT)) % np.uint64(Q)
 
 
 def _shifted(numbers: Words, bits: int) -> Words:
@@ -84,9 +91,10 @@ def adjoint(key: Whole, weights: Whole) -> Whole:
     return np.array(out)
 
 
-def halves(key: Whole, c1: Planes, seed: bytes, bins: int) -> Words:
-    """⟨c1 · key, digits⟩ for each record."""
-    return products(c1, adjoint(key, challenge(seed, bins)))
+def halves(key: Whole, c1: Halves, seed: bytes, bins: int) -> Words:
+    """⟨c1 · key, digits⟩ for each record; c1 as it came, packed."""
+    products = Products(adjoint(key, challenge(seed, bins)))
+    return np.concatenate([products(unpack(c1[at : at + SOME], DEGREE)) for at in range(0, len(c1), SOME)])
 
 
 # -- the compute server's masked half
@@ -94,7 +102,7 @@ def halves(key: Whole, c1: Planes, seed: bytes, bins: int) -> Words:
 
 def masked_halves(c0: Planes, seed: bytes, bins: int, masks: Whole) -> Words:
     """⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to the product + mask modulo P."""
-    found = products(c0, challenge(seed, bins))
+    found = Products(challenge(seed, bins))(c0)
     noise = Q - (1 << RECORD_FLOOD) + uniform(1 << RECORD_FLOOD + 1, *masks.shape)
     return (found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
 

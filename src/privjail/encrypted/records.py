@@ -7,8 +7,9 @@ A coefficient has 56 bits and takes seven bytes (the bins are filled up to a mul
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ C1_BYTES = 7 * DEGREE
 LOW = (1 << 32) - 1
 SAFE = 254  # so many numbers below 2**56, and one more, are added without overflow of 64 bits
 FEW = 8  # records at a time: they stay in the processor's cache
-MARKED = 1024  # bytes of c1 that tell a record from another
+MARKED = 256  # coefficients of c1 that tell a record from another
 
 Halves = npt.NDArray[np.uint32]
 
@@ -107,13 +108,11 @@ def _spread(three: Halves, high: Halves, at: int) -> None:
     last |= three[:, 2 * at :] >> np.uint32(24)
 
 
-def unpack(packed: Sequence[bytes], n: int) -> Planes:
-    """What pack() packed, one row for each."""
+def unpack(packed: Halves, n: int) -> Planes:
+    """What pack() packed, n numbers in each row."""
     planes = Planes.empty(len(packed), n)
     for first in range(0, len(packed), FEW):
-        some = packed[first : first + FEW]
-        rows = np.stack([np.frombuffer(each, dtype="<u4") for each in some])
-        planes.part(np.s_[first : first + len(some)]).fill(rows)
+        planes.part(np.s_[first : first + FEW]).fill(packed[first : first + FEW])
     return planes
 
 
@@ -126,27 +125,56 @@ class Batch:
     """Records that came together: memory that is used again, for getting it anew takes longer than adding."""
 
     def __init__(self, bins: int, most: int) -> None:
-        self._bins = bins
+        self._size = size_of(bins)
+        self._packed = np.zeros((most, self._size // 4), dtype=np.uint32)
         self.planes = Planes.empty(most, words_of(bins))
-        self._packed = np.empty((FEW, size_of(bins) // 4), dtype=np.uint32)
 
-    def read(self, records: Sequence[bytes]) -> list[str]:
+    def read(self, records: Iterable[bytes]) -> list[str]:
         """Take over the coefficients of each record: c1, then c0 of the bins. Says what is wrong with each, or ""."""
-        size = size_of(self._bins)
-        cut = "a record of this study has {} bytes, this one {}: cut off?"
-        wrong = ["" if len(each) == size else cut.format(size, len(each)) for each in records]
-        for first in range(0, len(records), FEW):
-            some = records[first : first + FEW]
-            for i, each in enumerate(some):
-                self._packed[i] = np.frombuffer(each, dtype="<u4") if not wrong[first + i] else 0
-            rows = self.planes.part(np.s_[first : first + len(some)])
-            half = C1_BYTES // 4
-            rows.part(np.s_[:, :DEGREE]).fill(self._packed[: len(some), :half])
-            rows.part(np.s_[:, DEGREE:]).fill(self._packed[: len(some), half:])
-            for i in np.flatnonzero(rows.high.max(axis=1) >= Q >> 32).tolist():
-                if int(rows.part(i).words.max()) >= Q:
-                    wrong[first + i] = "these bytes are no ciphertext of this study: a coefficient is out of range"
+        wrong: list[str] = []
+        waiting = iter(records)
+        while some := list(islice(waiting, FEW)):
+            wrong += self._read(len(wrong), some)
         return wrong
+
+    def _read(self, first: int, records: list[bytes]) -> list[str]:
+        """The same for a few records, which stay in the processor's cache."""
+        packed = self._packed[first : first + len(records)]
+        rows = self.planes.part(np.s_[first : first + len(records)])
+        wrong = [""] * len(records)
+        for i, record in enumerate(records):
+            if len(record) == self._size:
+                packed[i] = np.frombuffer(record, dtype="<u4")
+            else:
+                wrong[i] = f"a record of this study has {self._size} bytes, this one {len(record)}: cut off?"
+        rows.part(np.s_[:, :DEGREE]).fill(packed[:, : C1_BYTES // 4])
+        rows.part(np.s_[:, DEGREE:]).fill(packed[:, C1_BYTES // 4 :])
+        for i in np.flatnonzero(rows.high.max(axis=1) >= Q >> 32).tolist():
+            if not wrong[i] and int(rows.part(i).words.max()) >= Q:
+                wrong[i] = "these bytes are no ciphertext of this study: a coefficient is out of range"
+        return wrong
+
+    def rows(self, places: list[int]) -> Planes:
+        """The coefficients of some records."""
+        return self.planes.part(_picked(places))
+
+    def c1(self, places: list[int]) -> list[memoryview]:
+        """c1 of some records, as they came."""
+        return [self._packed[place, : C1_BYTES // 4].data for place in places]
+
+    def fingerprint(self, place: int) -> bytes:
+        """What tells a record from another: the first of c1, 32 bits of 256 coefficients.
+
+        No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is
+        still a copy.
+        """
+        return hashlib.sha256(self._packed[place, :MARKED]).digest()
+
+
+def _picked(places: list[int]) -> Any:
+    """These rows; as a slice, which copies nothing, if they are the first ones, as they mostly are."""
+    n = len(places)
+    return np.s_[:n] if n == 0 or places[-1] == n - 1 else np.array(places)
 
 
 def read_record(packed: bytes, bins: int) -> Words:
@@ -156,14 +184,6 @@ def read_record(packed: bytes, bins: int) -> Words:
     if wrong:
         raise RecordError(wrong)
     return batch.planes.words[0]
-
-
-def fingerprint(packed: bytes) -> bytes:
-    """What tells a record from another: the first of c1, 32 bits of 256 coefficients.
-
-    No two honest encryptions share them; a ciphertext that shares them with another and differs elsewhere is a copy too.
-    """
-    return hashlib.sha256(packed[:MARKED]).digest()
 
 
 @dataclass
