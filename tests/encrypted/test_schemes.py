@@ -10,7 +10,7 @@ from privjail.encrypted import compare, seal, shares
 from privjail.encrypted.numbers import (
     BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
 )
-from privjail.encrypted.records import Planes, Sum, encrypt_record, pack, read_record, size_of, unpack
+from privjail.encrypted.records import Planes, Sum, encrypt_record, pack, read_record, size_of
 from privjail.errors import DPError
 
 
@@ -54,7 +54,7 @@ def test_packing_is_reversible_and_short():
     assert len(pack(words)) == 448
     for n in (1, 2, 3, 5, 64):
         rows = np.frombuffer(pack(words[:n]) * 9, dtype="<u4").reshape(9, -1)
-        assert (unpack(rows, n).words == words[:n]).all()
+        assert (Planes.unpacked(rows, n).words == words[:n]).all()
     assert size_of(4096) == 57_344 and size_of(64) == 29_120
 
 
@@ -95,7 +95,8 @@ def noise_of(secret, total: Sum, message):
 
 
 def total_of(public, bins: int, values) -> Sum:
-    return Sum.empty(bins).plus(Planes.of(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values])))
+    words = np.array([read_record(encrypt_record(public, bins, v), bins) for v in values])
+    return Sum.empty(bins).plus(Planes.of(words[:, :DEGREE]), Planes.of(words[:, DEGREE:]))
 
 
 def test_noise_of_records_and_flood_are_as_argued(record_keys):

@@ -14,7 +14,7 @@ import numpy as np
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
-from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, uniform
+from privjail.encrypted.numbers import MOST_RECORDS, P, uniform
 from privjail.encrypted.plans import plan
 from privjail.encrypted.records import Batch, RecordError, Sum
 from privjail.encrypted.release import Release
@@ -160,7 +160,7 @@ class Computer:
 
     def _keep(self, candidates: list[_Candidate]) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus(self._batch.rows([each.place for each in candidates if each.passed]))
+        total = self._sum.plus(*self._batch.rows([each.place for each in candidates if each.passed]))
         with self._db.writing() as db:
             rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
@@ -188,7 +188,7 @@ class Computer:
         request = with_bytes(pb.CheckRequest(check=name), "c1", self._batch.c1(places))
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
         masks = uniform(P, len(places), 4)
-        halves = onehot.masked_halves(self._batch.rows(places).part(np.s_[:, DEGREE:]), seed, bins, masks)
+        halves = onehot.masked_halves(self._batch.rows(places)[1], seed, bins, masks)
         numbers = pb.HalvesRequest(check=name, halves=halves.ravel().tolist())
         shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
         if len(shares) != 1:

@@ -14,7 +14,7 @@ import numpy as np
 
 from privjail.encrypted.compare import combined, decrypted, drowned_constant, flooded, in_slots
 from privjail.encrypted.numbers import DEGREE, RECORD_FLOOD, SLOTS, K, P, Q, Whole, Words, uniform
-from privjail.encrypted.records import Halves, Planes, unpack
+from privjail.encrypted.records import Halves, Planes
 from privjail.encrypted.seal import Public, Secret, records
 from privjail.errors import DPError
 
@@ -94,7 +94,7 @@ def adjoint(key: Whole, weights: Whole) -> Whole:
 def halves(key: Whole, c1: Halves, seed: bytes, bins: int) -> Words:
     """⟨c1 · key, digits⟩ for each record; c1 as it came, packed."""
     products = Products(adjoint(key, challenge(seed, bins)))
-    return np.concatenate([products(unpack(c1[at : at + SOME], DEGREE)) for at in range(0, len(c1), SOME)])
+    return np.concatenate([products(Planes.unpacked(c1[at : at + SOME], DEGREE)) for at in range(0, len(c1), SOME)])
 
 
 # -- the compute server's masked half

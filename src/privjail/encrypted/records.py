@@ -71,10 +71,6 @@ class Planes(NamedTuple):
     high: Halves
 
     @classmethod
-    def empty(cls, *shape: int) -> Planes:
-        return cls(np.empty(shape, dtype=np.uint32), np.empty(shape, dtype=np.uint32))
-
-    @classmethod
     def of(cls, words: Words) -> Planes:
         return cls((words & np.uint64(LOW)).astype(np.uint32), (words >> np.uint64(32)).astype(np.uint32))
 
@@ -85,35 +81,24 @@ class Planes(NamedTuple):
     def part(self, where: Any) -> Planes:
         return Planes(self.low[where], self.high[where])
 
-    def fill(self, packed: Halves) -> None:
-        """Take over what pack() packed, row by row."""
-        n = self.low.shape[1]
-        self.low[:] = packed[:, :n]
-        three = packed[:, n:]
-        at = three.shape[1] // 3
-        if n % 4 == 0:
-            _spread(three, self.high, at)
-        else:
-            whole = np.empty((len(packed), 4 * at), dtype=np.uint32)
-            _spread(three, whole, at)
-            self.high[:] = whole[:, :n]
+    @classmethod
+    def unpacked(cls, packed: Halves, n: int, high: Halves | None = None) -> Planes:
+        """What pack() packed, n numbers in each row. The low parts are not copied; `high` is memory to be used."""
+        at = -(-n // 4)
+        high = np.empty((len(packed), 4 * at), dtype=np.uint32) if high is None else high
+        for first in range(0, len(packed), FEW):
+            _spread(packed[first : first + FEW, n:], high[first : first + FEW], at)
+        return cls(packed[:, :n], high[:, :n])
 
 
 def _spread(three: Halves, high: Halves, at: int) -> None:
+    """The high parts, which pack() put four into three words."""
     np.bitwise_and(three, np.uint32(0xFFFFFF), out=high[:, : 3 * at])
     last = high[:, 3 * at :]
     np.right_shift(three[:, :at], np.uint32(8), out=last)
     last &= np.uint32(0xFF0000)
     last |= three[:, at : 2 * at] >> np.uint32(16) & np.uint32(0xFF00)
     last |= three[:, 2 * at :] >> np.uint32(24)
-
-
-def unpack(packed: Halves, n: int) -> Planes:
-    """What pack() packed, n numbers in each row."""
-    planes = Planes.empty(len(packed), n)
-    for first in range(0, len(packed), FEW):
-        planes.part(np.s_[first : first + FEW]).fill(packed[first : first + FEW])
-    return planes
 
 
 def words_of(bins: int) -> int:
@@ -127,7 +112,8 @@ class Batch:
     def __init__(self, bins: int, most: int) -> None:
         self._size = size_of(bins)
         self._packed = np.zeros((most, self._size // 4), dtype=np.uint32)
-        self.planes = Planes.empty(most, words_of(bins))
+        self._high = [np.empty((most, 4 * -(-n // 4)), dtype=np.uint32) for n in (DEGREE, bins)]
+        self._bins = bins
 
     def read(self, records: Iterable[bytes]) -> list[str]:
         """Take over the coefficients of each record: c1, then c0 of the bins. Says what is wrong with each, or ""."""
@@ -140,23 +126,32 @@ class Batch:
     def _read(self, first: int, records: list[bytes]) -> list[str]:
         """The same for a few records, which stay in the processor's cache."""
         packed = self._packed[first : first + len(records)]
-        rows = self.planes.part(np.s_[first : first + len(records)])
         wrong = [""] * len(records)
         for i, record in enumerate(records):
             if len(record) == self._size:
                 packed[i] = np.frombuffer(record, dtype="<u4")
             else:
                 wrong[i] = f"a record of this study has {self._size} bytes, this one {len(record)}: cut off?"
-        rows.part(np.s_[:, :DEGREE]).fill(packed[:, : C1_BYTES // 4])
-        rows.part(np.s_[:, DEGREE:]).fill(packed[:, C1_BYTES // 4 :])
-        for i in np.flatnonzero(rows.high.max(axis=1) >= Q >> 32).tolist():
-            if not wrong[i] and int(rows.part(i).words.max()) >= Q:
-                wrong[i] = "these bytes are no ciphertext of this study: a coefficient is out of range"
+        for each in self._planes(np.s_[first : first + len(records)], fresh=True):
+            for i in np.flatnonzero(each.high.max(axis=1) >= Q >> 32).tolist():
+                if not wrong[i] and int(each.part(i).words.max()) >= Q:
+                    wrong[i] = "these bytes are no ciphertext of this study: a coefficient is out of range"
         return wrong
 
-    def rows(self, places: list[int]) -> Planes:
-        """The coefficients of some records."""
-        return self.planes.part(_picked(places))
+    def _planes(self, where: Any, fresh: bool = False) -> tuple[Planes, Planes]:
+        """c1, and c0 of the bins; if they are fresh, their high parts are unpacked first."""
+        packed = self._packed[where]
+        halves = packed[:, : C1_BYTES // 4], packed[:, C1_BYTES // 4 :]
+        sizes, highs = (DEGREE, self._bins), [high[where] for high in self._high]
+        if fresh:
+            c1, c0 = (Planes.unpacked(*each) for each in zip(halves, sizes, highs, strict=True))
+        else:
+            c1, c0 = (Planes(p[:, :n], high[:, :n]) for p, n, high in zip(halves, sizes, highs, strict=True))
+        return c1, c0
+
+    def rows(self, places: list[int]) -> tuple[Planes, Planes]:
+        """The coefficients of some records: c1, and c0 of the bins."""
+        return self._planes(_picked(places))
 
     def c1(self, places: list[int]) -> list[memoryview]:
         """c1 of some records, as they came."""
@@ -183,7 +178,7 @@ def read_record(packed: bytes, bins: int) -> Words:
     wrong = batch.read([packed])[0]
     if wrong:
         raise RecordError(wrong)
-    return batch.planes.words[0]
+    return np.concatenate([each.words[0] for each in batch.rows([0])])
 
 
 @dataclass
@@ -198,14 +193,16 @@ class Sum:
     def empty(cls, bins: int) -> Sum:
         return cls(bins, np.zeros(words_of(bins), dtype=np.uint64))
 
-    def plus(self, records: Planes) -> Sum:
+    def plus(self, c1: Planes, c0: Planes) -> Sum:
         """This sum and these records."""
-        total, n = self.words.copy(), len(records.low)
-        for i in range(0, n, SAFE):
-            low, high = (each[i : i + SAFE] for each in records)
-            total += np.add.reduce(low, axis=0, dtype=np.uint64)
-            total += np.add.reduce(high, axis=0, dtype=np.uint32).astype(np.uint64) << np.uint64(32)
-            total %= np.uint64(Q)
+        total, n = self.words.copy(), len(c1.low)
+        for where, records in ((np.s_[:DEGREE], c1), (np.s_[DEGREE:], c0)):
+            part = total[where]
+            for i in range(0, n, SAFE):
+                part += np.add.reduce(records.low[i : i + SAFE], axis=0, dtype=np.uint64)
+                high = np.add.reduce(records.high[i : i + SAFE], axis=0, dtype=np.uint32)
+                part += high.astype(np.uint64) << np.uint64(32)
+                part %= np.uint64(Q)
         return Sum(self.bins, total, self.submissions + n)
 
     @property
