@@ -87,7 +87,7 @@ def release(
     draw: Draw | None = None,
     pick: Pick = pick_exactly,
 ) -> PrivateHistogram:
-    """So many buckets (a tenth of the bins, unless told), and their noisy sums. Cubic time at worst: for small histograms.
+    """So many buckets (a tenth of the bins, unless told), and their noisy sums. Cubic time at worst.
 
     Guarantee: ε-DP for the stated neighbours: ε₁ for the limits of buckets, ε₂ for the sums.
     Why: the score of a limit is the best cost before it plus the cost of the bucket behind it. A record is in one of
