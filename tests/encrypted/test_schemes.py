@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privjail.encrypted import compare, seal, shares
+from privjail.encrypted import compare, onehot, seal, shares
 from privjail.encrypted.numbers import (
     BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
 )
@@ -165,3 +165,48 @@ def test_signs_of_shared_numbers(slot_keys):
     from .test_views import rows_in_the_clear
 
     assert (np.array([compare.decrypted(secret, row) for row in rows]) == rows_in_the_clear(y, r, blinding)).all()
+
+
+def batch_test(slot_keys, wrong):
+    """What D decrypts of C's message, where record j fails the test by wrong[j]."""
+    public, secret = slot_keys
+    wrong = np.asarray(wrong)
+    masks, z1 = uniform(P, len(wrong), 4), uniform(P, len(wrong))
+    mask1, mask2 = onehot.joined(masks)
+    shares = (z1 + mask1) % P, (z1 * z1 - wrong + mask2) % P
+    message = onehot.tested_batch(public, onehot.encrypted_batch(secret, *shares), masks)
+    words = np.zeros((2, 1, SLOTS), dtype=np.uint64)
+    words[0, 0, 0], words[1, 0] = np.frombuffer(message, "<u8")[0], np.frombuffer(message, "<u8")[1:]
+    assert onehot.passed_batch(secret, message) == (secret.constant(secret.scheme.ciphertext(words)) == 0)
+    return secret.constant(secret.scheme.ciphertext(words))
+
+
+def test_a_batch_is_one_number_0_if_all_records_pass_and_uniform_otherwise(slot_keys):
+    assert [batch_test(slot_keys, [0] * n) for n in (1, 7, 4096)] == [0, 0, 0]
+    assert batch_test(slot_keys, [0] * 4095 + [1]) != 0
+    # Two owners whose errors cancel in the sum: each has a factor of its own, so that they do not.
+    seen = [batch_test(slot_keys, [0, 5, P - 5, 0]) for _ in range(160)]
+    assert stats.chisquare(np.bincount(np.array(seen) * 8 // P, minlength=8)).pvalue > 1e-6
+
+
+def test_without_factors_of_their_own_two_errors_cancel(slot_keys, monkeypatch):
+    """The control: one factor for all records, and the same two owners pass."""
+    monkeypatch.setattr(onehot, "uniform", lambda below, *shape: np.full(shape, 3, dtype=np.int64))
+    assert batch_test(slot_keys, [0, 5, P - 5, 0]) == 0
+
+
+def test_products_are_exact_for_the_largest_numbers():
+    rng = np.random.default_rng(1)
+    words = np.full((11, 300), Q - 1, dtype=np.uint64)
+    words[1:] = rng.integers(0, Q, (10, 300), dtype=np.uint64)
+    weights = rng.integers(-(2**24) + 1, 2**24, (5, 300))
+    weights[0] = 2**24 - 1
+    exact = words.astype(object) @ weights.astype(object).T % Q
+    assert (onehot.Products(weights)(Planes.of(words)).astype(object) == exact).all()
+
+
+def test_sums_are_exact_beyond_what_a_word_holds():
+    n, bins = 700, 5
+    top = np.full((n, DEGREE + bins), Q - 1, dtype=np.uint64)
+    total = Sum.empty(bins).plus(Planes.of(top[:, :DEGREE]), Planes.of(top[:, DEGREE:]))
+    assert set(total.words.tolist()) == {n * (Q - 1) % Q} and total.submissions == n

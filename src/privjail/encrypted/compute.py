@@ -14,6 +14,7 @@ import numpy as np
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
+from privjail.encrypted.lock import Lock
 from privjail.encrypted.numbers import MOST_RECORDS, P, uniform
 from privjail.encrypted.plans import plan
 from privjail.encrypted.records import Batch, RecordError, Sum
@@ -46,6 +47,7 @@ class Computer:
         self.offer, self.study = Offer.load(folder / "offer.json"), Study.load(folder / "study.json")
         self.terms = self.offer.terms
         self._tickets = keys.Tickets(folder)
+        self._only = Lock(folder)
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.terms.budget)
@@ -65,6 +67,7 @@ class Computer:
         self._peer.close()
         self._spending.close()
         self._db.close()
+        self._only.close()
 
     def calls(self) -> dict[str, Call]:
         return {

@@ -14,6 +14,7 @@ import numpy as np
 from privjail.encrypted import compare, keys, onehot, shares
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import Arrays, Database, Journal
+from privjail.encrypted.lock import Lock
 from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
 from privjail.encrypted.plans import Plan, bucket_starts, plan
 from privjail.encrypted.records import C1_BYTES
@@ -45,6 +46,7 @@ class Decryptor:
         self._draw: Draw = draw or Noise().laplace
         self._records = Secret(records(), keys.secret(folder, "records"))
         self._slots = Secret(slots(), keys.secret(folder, "slots"))
+        self._only = Lock(folder)
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)
@@ -54,6 +56,7 @@ class Decryptor:
     def close(self) -> None:
         self._spending.close()
         self._db.close()
+        self._only.close()
 
     def calls(self) -> dict[str, Call]:
         return {

@@ -57,7 +57,7 @@ class Products:
                 np.matmul(some, self._columns, out=out[at : at + FEW])
         parts = (found.astype(np.int64) % Q).astype(np.uint64)
         digits = (parts[0] + _shifted(parts[1], 32)) % np.uint64(Q)
-        return (digits[:, : k // 2] + _shifted(digits[:, k // 2 :], DIGIT)) % np.uint64(Q)
+        return np.asarray((digits[:, : k // 2] + _shifted(digits[:, k // 2 :], DIGIT)) % np.uint64(Q))
 
 
 def _shifted(numbers: Words, bits: int) -> Words:
@@ -142,7 +142,7 @@ def tested_batch(public: Public, received: bytes, masks: Whole) -> bytes:
     factors = np.concatenate([_half(-2 * mask1 % P * gamma % P), _half(gamma)])
     known = int((gamma * ((mask1 * mask1 + mask2) % P) % P).sum()) * pow(SLOTS, -1, P) % P
     words = scheme.words(drowned_constant(public, combined(scheme, [ciphertext], factors[None]), known))
-    return words[0, 0, :1].astype("<u8").tobytes() + words[1, 0].astype("<u8").tobytes()
+    return bytes(np.concatenate([words[0, 0, :1], words[1, 0]]).astype("<u8").tobytes())
 
 
 def passed_batch(secret: Secret, message: bytes) -> bool:

@@ -163,7 +163,7 @@ class Batch:
         No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is
         still a copy.
         """
-        return hashlib.sha256(self._packed[place, :MARKED]).digest()
+        return hashlib.sha256(self._packed[place, :MARKED].data).digest()
 
 
 def _picked(places: list[int]) -> Any:

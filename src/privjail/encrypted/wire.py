@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -181,7 +182,17 @@ class Caller:
             if time.monotonic() < deadline:
                 return None
             return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
-        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else _error(e)
+        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else self._said(e)
+
+    def _said(self, e: Any) -> DPError:
+        """The server's own words; or ours, if the call did not come to that."""
+        try:
+            json.loads(e.details())
+        except (ValueError, TypeError):
+            if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                return DPError(f"the message is too large for {self._where.address}", do="submit smaller batches")
+            return DPError(f"{self._where.address} did not answer ({e.code().name.lower()})", do="try again later")
+        return _error(e)
 
     def close(self) -> None:
         self._channel.close()
