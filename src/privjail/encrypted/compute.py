@@ -56,6 +56,7 @@ class Computer:
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._sum, self._seconds = self._read_sum(), 0.0
         self._batch = Batch(self.terms.bins, LARGEST_BATCH)
+        slots().warm()
 
     def _read_sum(self) -> Sum:
         found = self._db.rows("SELECT words, submissions FROM total")

@@ -50,6 +50,7 @@ class Decryptor:
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)
+        slots().warm()
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()
 

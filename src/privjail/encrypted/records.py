@@ -111,8 +111,9 @@ class Batch:
 
     def __init__(self, bins: int, most: int) -> None:
         self._size = size_of(bins)
-        self._packed = np.zeros((most, self._size // 4), dtype=np.uint32)
-        self._high = [np.empty((most, 4 * -(-n // 4)), dtype=np.uint32) for n in (DEGREE, bins)]
+        # Filled, not only asked for: the system hands out memory when it is first written to.
+        self._packed = np.full((most, self._size // 4), 0, dtype=np.uint32)
+        self._high = [np.full((most, 4 * -(-n // 4)), 0, dtype=np.uint32) for n in (DEGREE, bins)]
         self._bins = bins
 
     def read(self, records: Iterable[bytes]) -> list[str]:

@@ -75,6 +75,10 @@ class Scheme:
     def encoder(self) -> Any:
         return self.seal.BatchEncoder(self.context)
 
+    def warm(self) -> None:
+        """Make now what is made once, so that no caller has to wait for it later."""
+        _ = self.evaluator, self.encoder, self._heads
+
     @cached_property
     def _heads(self) -> dict[int, bytes]:
         """How a ciphertext over so many primes begins."""
