@@ -210,6 +210,19 @@ def test_a_folder_has_one_server(parties):
     assert sent(parties, ("after the second server", good(parties))) == [("kept", "")]
 
 
+def test_a_server_that_does_not_start_leaves_its_folder(tmp_path, parties):
+    from privjail.encrypted import compute, decrypt
+
+    other = Parties(tmp_path, bins=BINS)
+    for _ in range(2):  # the second time finds no lock of the first
+        with pytest.raises(PlanError, match="not of this server's offer"):
+            decrypt.start(tmp_path / "ds", parties.study)
+        with pytest.raises(DPError, match="cannot be served"):
+            compute.start(tmp_path / "cs", listen=parties.study.compute.address)
+    with other.in_threads():
+        pass
+
+
 def test_errors_of_the_connection_speak_of_the_server(parties, monkeypatch):
     def failing(code: Any) -> Any:
         class Failed(grpc.RpcError):

@@ -206,6 +206,7 @@ def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | No
     pair = keys.pair(folder)
     decryptor = Decryptor(folder, draw)
     if study.terms != decryptor.offer.terms or study.records_key != decryptor.offer.records_key:
+        decryptor.close()
         raise PlanError("the study file is not of this server's offer: terms or key differ")
     peer = study.compute.certificate.encode()
     address = listen or decryptor.offer.decrypt.address

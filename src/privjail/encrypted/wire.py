@@ -114,6 +114,7 @@ def serve(
     try:
         port = server.add_secure_port(address, credentials)
     except RuntimeError:
+        close()
         raise DPError(f"{address} cannot be served: another program uses it, or it is not this machine's") from None
     server.start()
     return Running(server, port, close)
