@@ -3,16 +3,21 @@
     python bench/histograms.py [--quick] [--only ours,php]
 
 Needs the seven data sets in ../shared/data/histograms (or where PRIVJAIL_HISTOGRAMS says). What was simulated is
-kept in a cache under the folder for temporary files, so a run that was stopped goes on where it was.
+kept in a cache under the folder for temporary files, so a run that was stopped goes on where it was; the cache is that
+of this source code, so nothing that older code simulated gets into the page.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
 import tempfile
+import time
+import zlib
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -28,18 +33,23 @@ from histograms_thesis import EPSILONS, TABLES  # noqa: E402
 
 WORKLOADS = ("single", "prefix", "random")
 FOLDER = Path(os.environ.get("PRIVJAIL_HISTOGRAMS", ROOT.parent / "shared" / "data" / "histograms"))
-CACHE = Path(tempfile.gettempdir()) / "privjail-histograms.json"
+SOURCES = [*(ROOT / "src" / "privjail" / "histograms").glob("*.py"), *(ROOT / "bench").glob("histograms*.py")]
+VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES))).hexdigest()[:12]
+CACHE = Path(tempfile.gettempdir()) / f"privjail-histograms-{VERSION}.json"
+# The slowest first, so that no process is left with them at the end.
 RUNS = {
+    "structure_first": 150,
+    "dp_summary": 200,
+    "ours": 60,
+    "ours, total private": 30,
+    "php": 40,
+    "ahp": 60,
     "identity": 4000,
     "proposed": 4000,
-    "ahp": 60,
-    "ours": 100,
-    "ours, total private": 40,
-    "structure_first": 60,
-    "dp_summary": 200,
-    "php": 40,
 }
 BATCH = 200
+SEED = 20230123
+KNOWN = {**THESIS, **OURS}
 
 
 def data_sets() -> dict[str, np.ndarray]:
@@ -68,10 +78,8 @@ class Results:
     def runs(self, key: str) -> int:
         return int(self.kept[key]["single"][0]) if key in self.kept else 0
 
-    def add(self, key: str, found: dict[str, np.ndarray]) -> None:
-        kept = self.kept.setdefault(key, {w: [0.0, 0.0, 0.0] for w in WORKLOADS})
-        for w, values in found.items():
-            kept[w] = [kept[w][0] + len(values), kept[w][1] + values.sum(), kept[w][2] + (values**2).sum()]
+    def put(self, key: str, found: dict[str, np.ndarray]) -> None:
+        self.kept[key] = {w: [len(v), float(v.sum()), float((v**2).sum())] for w, v in found.items()}
         self.path.write_text(json.dumps(self.kept))
 
     def mean(self, key: str, workload: str) -> tuple[float, float]:
@@ -85,19 +93,32 @@ def name_of(algorithm: str, data: str, eps: float) -> str:
     return f"{algorithm}|{data}|{eps}"
 
 
+def simulated(algorithm: str, data: str, x: np.ndarray, runs: int) -> dict[str, dict[str, np.ndarray]]:
+    """Errors of all runs of one algorithm on one data set, for each ε: what is costly is shared by them."""
+    found = {}
+    for eps in EPSILONS:
+        key = name_of(algorithm, data, eps)
+        # Every cell has noise of its own, in whatever order and process it is simulated.
+        RNG.bit_generator.state = np.random.default_rng([SEED, zlib.crc32(key.encode())]).bit_generator.state
+        parts = [errors(KNOWN[algorithm](x, eps, min(BATCH, runs - at)), x) for at in range(0, runs, BATCH)]
+        found[key] = {w: np.concatenate([part[w] for part in parts]) for w in WORKLOADS}
+    return found
+
+
 def simulate(results: Results, sets: dict[str, np.ndarray], runs: dict[str, int], only: set[str]) -> None:
-    known = {**THESIS, **OURS}
-    algorithms = {name: known[name] for name in runs if not only or name in only}
-    with Progress() as bar:
-        task = bar.add_task("simulating", total=len(algorithms) * len(sets) * len(EPSILONS))
-        for algorithm, run in algorithms.items():
-            for data, x in sets.items():
-                for eps in EPSILONS:
-                    key = name_of(algorithm, data, eps)
-                    bar.update(task, description=key)
-                    while (left := runs[algorithm] - results.runs(key)) > 0:
-                        results.add(key, errors(run(x, eps, min(left, BATCH)), x))
-                    bar.advance(task)
+    wanted = [
+        (algorithm, data, x, n)
+        for algorithm, n in runs.items()
+        if not only or algorithm in only
+        for data, x in sets.items()
+        if results.runs(name_of(algorithm, data, EPSILONS[-1])) < n
+    ]
+    with Progress() as bar, ProcessPoolExecutor(os.cpu_count()) as pool:
+        task = bar.add_task("simulating", total=len(wanted))
+        for done in as_completed([pool.submit(simulated, *each) for each in wanted]):
+            for key, found in done.result().items():
+                results.put(key, found)
+            bar.advance(task)
 
 
 def main() -> None:
@@ -107,14 +128,15 @@ def main() -> None:
     asked = parser.parse_args()
     runs = {name: max(2, n // 50) if asked.quick else n for name, n in RUNS.items()}
     results = Results(CACHE.with_suffix(".quick.json") if asked.quick else CACHE)
-    sets, synthetic = data_sets(), held_out()
+    sets, synthetic, begun = data_sets(), held_out(), time.monotonic()
     only = set(filter(None, asked.only.split(",")))
     simulate(results, sets, runs, only)
-    simulate(results, synthetic, {name: min(n, 40) for name, n in runs.items()}, only)
+    simulate(results, synthetic, {name: min(n, 30) for name, n in runs.items()}, only)
     if not only:
         text = page(results, list(sets), list(synthetic))
-        (ROOT / "docs" / "histograms-accuracy.md").write_text(text, encoding="utf-8")
-        print(text)
+        target = CACHE.with_suffix(".quick.md") if asked.quick else ROOT / "docs" / "histograms-accuracy.md"
+        target.write_text(text, encoding="utf-8")
+        print(f"{(time.monotonic() - begun) / 60:.0f} minutes")
 
 
 if __name__ == "__main__":

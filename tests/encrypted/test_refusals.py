@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from privjail.encrypted.owner import Record, Submitter, read_csv
 from privjail.encrypted.records import encrypt_record, pack, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Offer, Study, Terms
+from privjail.encrypted.wire import Caller
 from privjail.errors import DPError, PlanError
 
 from .parties import Parties
@@ -113,6 +116,29 @@ def test_more_or_less_than_one_unit_is_refused(parties, text):
     assert sent(parties, (f"a{text}", good(parties)))[0][0] == "refused"  # one attempt for each identity
 
 
+def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch):
+    asked: list[str] = []
+    call = Caller.call
+
+    def listening(caller: Any, method: str, *more: Any, **named: Any) -> Any:
+        asked.append(method)
+        return call(caller, method, *more, **named)
+
+    monkeypatch.setattr(Caller, "call", listening)
+    together = ["Submit", "Check", "Halves", "Verdict"]
+    assert {status for status, _ in sent(parties, *((f"f{i}", good(parties, i % 5 or None)) for i in range(20)))} == {"kept"}
+    assert asked == together
+    bad = [("g3", poly(parties, "2x^3")), ("g7", poly(parties, "1x^4 + 1x^3"))]
+    mixed = [(f"g{i}", good(parties)) if i not in (3, 7) else bad[i == 7] for i in range(20)]
+    before = analyst.status(parties.study, parties.tickets.operator()).submissions
+    asked.clear()
+    results = sent(parties, *mixed)
+    assert asked == [*together, "Each", "Verdicts"]
+    assert [i for i, (status, _) in enumerate(results) if status == "refused"] == [3, 7]
+    assert {status for i, (status, _) in enumerate(results) if i not in (3, 7)} == {"kept"}
+    assert analyst.status(parties.study, parties.tickets.operator()).submissions == before + 18
+
+
 def test_random_bytes_and_half_units_are_refused(parties):
     rng = np.random.default_rng(0)
     noise = pack(rng.integers(0, Q, 4096, dtype=np.uint64)) + pack(rng.integers(0, Q, BINS, dtype=np.uint64))
@@ -174,6 +200,51 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
         good(parties, BINS)
 
 
+def test_a_folder_has_one_server(parties):
+    from privjail.encrypted import compute, decrypt
+
+    with pytest.raises(DPError, match="another process serves 'cs'"):
+        compute.Computer(parties.where / "cs")
+    with pytest.raises(DPError, match="another process serves 'ds'"):
+        decrypt.Decryptor(parties.where / "ds")
+    assert sent(parties, ("after the second server", good(parties))) == [("kept", "")]
+
+
+def test_a_server_that_does_not_start_leaves_its_folder(tmp_path, parties):
+    from privjail.encrypted import compute, decrypt
+
+    other = Parties(tmp_path, bins=BINS)
+    for _ in range(2):  # the second time finds no lock of the first
+        with pytest.raises(PlanError, match="not of this server's offer"):
+            decrypt.start(tmp_path / "ds", parties.study)
+        with pytest.raises(DPError, match="cannot be served"):
+            compute.start(tmp_path / "cs", listen=parties.study.compute.address)
+    with other.in_threads():
+        pass
+
+
+def test_errors_of_the_connection_speak_of_the_server(parties, monkeypatch):
+    def failing(code: Any) -> Any:
+        class Failed(grpc.RpcError):
+            def code(self) -> Any:
+                return code
+
+            def details(self) -> str:
+                return "Received message larger than max"
+
+        def call(*_: Any, **__: Any) -> Any:
+            raise Failed
+
+        return call
+
+    with Submitter(parties.study) as submitter:
+        for code, says in (("RESOURCE_EXHAUSTED", "too large for 127"), ("DEADLINE_EXCEEDED", "127.0.0.1:.* did not answer")):
+            monkeypatch.setattr(submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _, c=code: failing(grpc.StatusCode[c]), close=lambda: None))
+            with pytest.raises(DPError, match=says) as found:
+                submitter.caller.call("Submit", pb.SubmitRequest(), pb.SubmitReply)
+            assert "jail" not in str(found.value)
+
+
 def test_a_server_does_not_start_in_the_others_folder(parties):
     from privjail.encrypted import compute, decrypt
 
@@ -199,7 +270,6 @@ def test_absent_owners_are_for_add_remove_only(tmp_path):
 
 def test_only_the_compute_server_may_call_the_decryption_server(parties, tmp_path):
     from privjail.encrypted import keys
-    from privjail.encrypted.wire import Caller
 
     other = Parties(tmp_path, bins=BINS)
     offer = Offer.load(parties.where / "ds" / "offer.json")

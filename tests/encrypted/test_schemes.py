@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privjail.encrypted import compare, seal, shares
+from privjail.encrypted import compare, onehot, seal, shares
 from privjail.encrypted.numbers import (
     BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
 )
-from privjail.encrypted.records import Sum, encrypt_record, pack, read_record, size_of, unpack
+from privjail.encrypted.records import Planes, Sum, encrypt_record, pack, read_record, size_of
 from privjail.errors import DPError
 
 
@@ -51,7 +51,10 @@ def test_the_primes_are_what_the_argument_needs():
 def test_packing_is_reversible_and_short():
     words = uniform(Q, 64).astype(np.uint64)
     words[:2] = Q - 1, 0
-    assert (unpack(pack(words)) == words).all() and len(pack(words)) == 448
+    assert len(pack(words)) == 448
+    for n in (1, 2, 3, 5, 64):
+        rows = np.frombuffer(pack(words[:n]) * 9, dtype="<u4").reshape(9, -1)
+        assert (Planes.unpacked(rows, n).words == words[:n]).all()
     assert size_of(4096) == 57_344 and size_of(64) == 29_120
 
 
@@ -77,14 +80,14 @@ def test_wide_floods_are_uniform_numbers_given_by_their_residues():
 
 def noise_of(secret, total: Sum, message):
     """What stands beside K · plaintext in c0 + c1 · s, as the holder of the key can compute it."""
-    from privjail.encrypted.onehot import adjoint, key_vector, products
+    from privjail.encrypted.onehot import Products, adjoint, key_vector
 
     key, rows = key_vector(secret), []
     for i in range(total.bins):
         unit = np.zeros((1, total.bins), dtype=np.int64)
         unit[0, i] = 1
         rows.append(adjoint(key, unit)[0])
-    turned = [row[0] for row in zip(*products(message[None, :DEGREE], np.array(rows)), strict=True)]
+    turned = [row[0] for row in zip(*Products(np.array(rows))(Planes.of(message[None, :DEGREE])).tolist(), strict=True)]
     phase = [(int(c) + t) % Q for c, t in zip(message[DEGREE:], turned, strict=True)]
     rounded = [(x + K // 2) // K % P for x in phase]
     noise = [(x - K * y) % Q for x, y in zip(phase, rounded, strict=True)]
@@ -92,7 +95,8 @@ def noise_of(secret, total: Sum, message):
 
 
 def total_of(public, bins: int, values) -> Sum:
-    return Sum.empty(bins).plus(np.array([read_record(encrypt_record(public, bins, v), bins) for v in values]))
+    words = np.array([read_record(encrypt_record(public, bins, v), bins) for v in values])
+    return Sum.empty(bins).plus(Planes.of(words[:, :DEGREE]), Planes.of(words[:, DEGREE:]))
 
 
 def test_noise_of_records_and_flood_are_as_argued(record_keys):
@@ -161,3 +165,48 @@ def test_signs_of_shared_numbers(slot_keys):
     from .test_views import rows_in_the_clear
 
     assert (np.array([compare.decrypted(secret, row) for row in rows]) == rows_in_the_clear(y, r, blinding)).all()
+
+
+def batch_test(slot_keys, wrong):
+    """What D decrypts of C's message, where record j fails the test by wrong[j]."""
+    public, secret = slot_keys
+    wrong = np.asarray(wrong)
+    masks, z1 = uniform(P, len(wrong), 4), uniform(P, len(wrong))
+    mask1, mask2 = onehot.joined(masks)
+    shares = (z1 + mask1) % P, (z1 * z1 - wrong + mask2) % P
+    message = onehot.tested_batch(public, onehot.encrypted_batch(secret, *shares), masks)
+    words = np.zeros((2, 1, SLOTS), dtype=np.uint64)
+    words[0, 0, 0], words[1, 0] = np.frombuffer(message, "<u8")[0], np.frombuffer(message, "<u8")[1:]
+    assert onehot.passed_batch(secret, message) == (secret.constant(secret.scheme.ciphertext(words)) == 0)
+    return secret.constant(secret.scheme.ciphertext(words))
+
+
+def test_a_batch_is_one_number_0_if_all_records_pass_and_uniform_otherwise(slot_keys):
+    assert [batch_test(slot_keys, [0] * n) for n in (1, 7, 4096)] == [0, 0, 0]
+    assert batch_test(slot_keys, [0] * 4095 + [1]) != 0
+    # Two owners whose errors cancel in the sum: each has a factor of its own, so that they do not.
+    seen = [batch_test(slot_keys, [0, 5, P - 5, 0]) for _ in range(160)]
+    assert stats.chisquare(np.bincount(np.array(seen) * 8 // P, minlength=8)).pvalue > 1e-6
+
+
+def test_without_factors_of_their_own_two_errors_cancel(slot_keys, monkeypatch):
+    """The control: one factor for all records, and the same two owners pass."""
+    monkeypatch.setattr(onehot, "uniform", lambda below, *shape: np.full(shape, 3, dtype=np.int64))
+    assert batch_test(slot_keys, [0, 5, P - 5, 0]) == 0
+
+
+def test_products_are_exact_for_the_largest_numbers():
+    rng = np.random.default_rng(1)
+    words = np.full((11, 300), Q - 1, dtype=np.uint64)
+    words[1:] = rng.integers(0, Q, (10, 300), dtype=np.uint64)
+    weights = rng.integers(-(2**24) + 1, 2**24, (5, 300))
+    weights[0] = 2**24 - 1
+    exact = words.astype(object) @ weights.astype(object).T % Q
+    assert (onehot.Products(weights)(Planes.of(words)).astype(object) == exact).all()
+
+
+def test_sums_are_exact_beyond_what_a_word_holds():
+    n, bins = 700, 5
+    top = np.full((n, DEGREE + bins), Q - 1, dtype=np.uint64)
+    total = Sum.empty(bins).plus(Planes.of(top[:, :DEGREE]), Planes.of(top[:, DEGREE:]))
+    assert set(total.words.tolist()) == {n * (Q - 1) % Q} and total.submissions == n

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privjail.errors import DPError
-from privjail.histograms import Law, PrivateHistogram, ours
+from privjail.errors import DPError, PlanError
+from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, ours, partition, wavelet
 
 
 def released(n: int = 300, size: int = 128, draws: int = 1) -> PrivateHistogram:
@@ -62,3 +62,19 @@ def test_the_split_adds_up_to_epsilon():
 def test_the_repr_says_what_it_is():
     text = repr(released(draws=2))
     assert "300 bins" in text and "add-remove" in text and "0.5 = 0.425 leaves + 0.075 blocks" in text
+
+
+@pytest.mark.parametrize("module", [identity, ours, partition, hierarchy, wavelet])
+def test_a_text_whose_parts_have_different_lengths_is_refused(module):
+    h = module.release(np.arange(16), 1)
+    text = json.loads(h.to_json())
+    for counts in (text["counts"] * 3, [], 5, [text["counts"]]):  # without the check the last bins had errors of nothing
+        with pytest.raises(PlanError, match="no released histogram"):
+            PrivateHistogram.from_json(json.dumps(text | {"counts": counts}))
+
+
+def test_a_smoothed_text_that_lacks_blocks_is_refused():
+    text = json.loads(ours.release(np.arange(300), 1).to_json())
+    text["spread"]["blocks"] = text["spread"]["blocks"][:-1]
+    with pytest.raises(PlanError, match="other bins than counts"):
+        PrivateHistogram.from_json(json.dumps(text))

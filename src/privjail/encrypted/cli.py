@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from privjail.encrypted.memory import keep
 from privjail.errors import DPError, PlanError
 
 app = typer.Typer(
@@ -140,6 +141,7 @@ def _serve(start: Callable[[], Any], what: str) -> None:
         signal.signal(each, lambda *_: os.write(tell, b"."))
     with _errors():
         running = start()
+    keep()  # not earlier: what a server allocates for good had better lie in large pages
     print(f"{what} serving on port {running.port}", flush=True)
     os.read(told, 1)
     running.stop()

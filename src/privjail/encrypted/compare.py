@@ -107,10 +107,26 @@ def combined(scheme: Any, inputs: list[Any], factors: Whole) -> Any:
 def flooded(public: Public, ciphertext: Any, constants: Whole) -> bytes:
     """The ciphertext plus constants, as bytes that show only what it decrypts to."""
     scheme = public.scheme
-    drowned = drown(public, ciphertext, constants)
-    for _ in PRIMES[1:]:  # a smaller modulus, to send less: needs no secret, so it shows nothing more
-        scheme.evaluator.mod_switch_to_next_inplace(drowned)
-    return scheme.words(drowned).astype("<u8").tobytes()
+    return scheme.words(smaller(scheme, drown(public, ciphertext, constants))).astype("<u8").tobytes()
+
+
+def drowned_constant(public: Public, ciphertext: Any, constant: int) -> Any:
+    """The ciphertext plus a number, safe to show if of c0 only the constant coefficient is shown."""
+    scheme, fresh = public.scheme, public.zero()
+    if ciphertext.size():
+        scheme.evaluator.add_inplace(fresh, ciphertext)
+    scheme.evaluator.add_plain_inplace(fresh, scheme.seal.Plaintext(f"{constant:X}"))
+    noise = np.zeros((2, len(PRIMES), SLOTS), dtype=np.uint64)
+    noise[0, :, 0] = np.array(wide_flood(SLOT_FLOOD, 1))[:, 0]
+    scheme.evaluator.add_inplace(fresh, scheme.ciphertext(noise))
+    return smaller(scheme, fresh)
+
+
+def smaller(scheme: Any, ciphertext: Any) -> Any:
+    """Over one prime, to send less. Needs no secret, so it shows nothing more."""
+    for _ in PRIMES[1:]:
+        scheme.evaluator.mod_switch_to_next_inplace(ciphertext)
+    return ciphertext
 
 
 def drown(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FLOOD) -> Any:

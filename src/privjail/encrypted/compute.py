@@ -14,14 +14,15 @@ import numpy as np
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
-from privjail.encrypted.numbers import DEGREE, MOST_RECORDS, P, Words, uniform
+from privjail.encrypted.lock import Lock
+from privjail.encrypted.numbers import MOST_RECORDS, P, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import C1_BYTES, RecordError, Sum, fingerprint, read_into, words_of
+from privjail.encrypted.records import Batch, RecordError, Sum
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve
+from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve, with_bytes
 from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
@@ -36,7 +37,6 @@ class _Candidate:
     place: int
     owner: str
     mark: bytes
-    words: Words
     passed: bool = True
 
 
@@ -47,6 +47,7 @@ class Computer:
         self.offer, self.study = Offer.load(folder / "offer.json"), Study.load(folder / "study.json")
         self.terms = self.offer.terms
         self._tickets = keys.Tickets(folder)
+        self._only = Lock(folder)
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.terms.budget)
@@ -54,8 +55,8 @@ class Computer:
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._sum, self._seconds = self._read_sum(), 0.0
-        # Memory that is used again: getting it from the system anew for each batch takes longer than adding.
-        self._rows = np.empty((LARGEST_BATCH, words_of(self.terms.bins)), dtype=np.uint64)
+        self._batch = Batch(self.terms.bins, LARGEST_BATCH)
+        slots().warm()
 
     def _read_sum(self) -> Sum:
         found = self._db.rows("SELECT words, submissions FROM total")
@@ -67,6 +68,7 @@ class Computer:
         self._peer.close()
         self._spending.close()
         self._db.close()
+        self._only.close()
 
     def calls(self) -> dict[str, Call]:
         return {
@@ -119,7 +121,7 @@ class Computer:
         begun = time.thread_time()
         with self._lock:
             results, candidates = self._sorted_out(request.submissions)
-            self._check(candidates, request.submissions)
+            self._check(candidates)
             self._keep(candidates)
             self._seconds += time.thread_time() - begun
         for each in candidates:
@@ -132,7 +134,8 @@ class Computer:
         """One result for each submission, and those that can be records."""
         results: list[Any] = []
         found: list[_Candidate] = []
-        prints = [fingerprint(each.record) for each in submissions]
+        wrong = self._batch.read(each.record for each in submissions)
+        prints = [self._batch.fingerprint(place) for place in range(len(wrong))]
         names = [each.owner.name for each in submissions]
         refused = self._refused(names)
         seen = self._known("name", names) | self._known("fingerprint", prints)
@@ -146,12 +149,13 @@ class Computer:
                     why = "this owner's record was taken before, and counts once"
                     results.append(pb.Result(status="known", why=why))
                     continue
+                if wrong[place]:
+                    raise RecordError(wrong[place])
                 if mark in seen:
                     raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                read_into(self._rows[len(found)], each.record, self.terms.bins)
-                found.append(_Candidate(place, name, mark, self._rows[len(found)]))
+                found.append(_Candidate(place, name, mark))
                 results.append(pb.Result(status="kept"))
-                seen |= {name, mark}
+                seen.update((name, mark))
             except RecordError as e:
                 results.append(pb.Result(status="refused", why=e.what))
         if self._sum.submissions + len(found) > MOST_RECORDS:
@@ -160,7 +164,7 @@ class Computer:
 
     def _keep(self, candidates: list[_Candidate]) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus([each.words for each in candidates if each.passed])
+        total = self._sum.plus(*self._batch.rows([each.place for each in candidates if each.passed]))
         with self._db.writing() as db:
             rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
@@ -168,31 +172,37 @@ class Computer:
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
 
-    def _check(self, candidates: list[_Candidate], submissions: Any) -> None:
+    def _check(self, candidates: list[_Candidate]) -> None:
         """Which records are one unit or nothing, found out together with the decryption server."""
         if not candidates or not self.terms.check:
             return
-        c1 = [submissions[each.place].record[:C1_BYTES] for each in candidates]
+        places = [each.place for each in candidates]
         try:
-            passed = self._asked(candidates, c1)
+            passed = self._asked(places)
         except CheckLost:
-            passed = self._asked(candidates, c1)  # the decryption server was restarted in between
+            passed = self._asked(places)  # the decryption server was restarted in between
         if len(passed) != len(candidates):
             raise DPError("the decryption server answered for other records")
         for each, ok in zip(candidates, passed, strict=True):
             each.passed = ok
 
-    def _asked(self, candidates: list[_Candidate], c1: list[bytes]) -> list[bool]:
+    def _asked(self, places: list[int]) -> list[bool]:
+        """All records are tested at once; only if that fails, each by itself."""
         name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = pb.CheckRequest(check=name, c1=c1)
+        request = with_bytes(pb.CheckRequest(check=name), "c1", self._batch.c1(places))
         seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
-        masks = uniform(P, len(candidates), 4)
-        c0 = np.array([each.words[DEGREE : DEGREE + bins] for each in candidates])
-        halves = onehot.masked_halves(c0, seed, bins, masks)
-        numbers = pb.HalvesRequest(check=name, halves=[x for row in halves for x in row])
+        masks = uniform(P, len(places), 4)
+        halves = onehot.masked_halves(self._batch.rows(places)[1], seed, bins, masks)
+        numbers = pb.HalvesRequest(check=name, halves=halves.ravel().tolist())
         shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
-        tested = onehot.tested(self._slots, list(shares), masks)
-        return list(self._peer.call("Verdict", pb.VerdictRequest(check=name, tested=tested), pb.VerdictReply).passed)
+        if len(shares) != 1:
+            raise DPError(f"a check has 1 ciphertext, not {len(shares)}")
+        tested = pb.VerdictRequest(check=name, tested=onehot.tested_batch(self._slots, shares[0], masks))
+        if self._peer.call("Verdict", tested, pb.VerdictReply).passed:
+            return [True] * len(places)
+        shares = self._peer.call("Each", pb.EachRequest(check=name), pb.HalvesReply).shares
+        tested = pb.VerdictRequest(check=name, tested=onehot.tested(self._slots, list(shares), masks))
+        return list(self._peer.call("Verdicts", tested, pb.VerdictsReply).passed)
 
     # -- releases
 

@@ -14,9 +14,10 @@ import numpy as np
 from privjail.encrypted import compare, keys, onehot, shares
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import Arrays, Database, Journal
+from privjail.encrypted.lock import Lock
 from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
 from privjail.encrypted.plans import Plan, bucket_starts, plan
-from privjail.encrypted.records import C1_BYTES, unpack
+from privjail.encrypted.records import C1_BYTES
 from privjail.encrypted.seal import Secret, records, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
@@ -33,8 +34,8 @@ OPEN_CHECKS = 8  # checks of one-hot records that may be under way
 class _Check:
     """A check that is under way; one that a restart interrupts is begun again by the compute server."""
 
-    c1: Words
-    seed: bytes
+    mine: Words  # D's halves
+    shares: tuple[Whole, Whole] | None = None  # then its shares of the two products
 
 
 class Decryptor:
@@ -45,15 +46,18 @@ class Decryptor:
         self._draw: Draw = draw or Noise().laplace
         self._records = Secret(records(), keys.secret(folder, "records"))
         self._slots = Secret(slots(), keys.secret(folder, "slots"))
+        self._only = Lock(folder)
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)
+        slots().warm()
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
         self._spending.close()
         self._db.close()
+        self._only.close()
 
     def calls(self) -> dict[str, Call]:
         return {
@@ -63,6 +67,8 @@ class Decryptor:
             "Check": Call(pb.CheckRequest, self.check),
             "Halves": Call(pb.HalvesRequest, self.halves),
             "Verdict": Call(pb.VerdictRequest, self.verdict),
+            "Each": Call(pb.EachRequest, self.each),
+            "Verdicts": Call(pb.VerdictRequest, self.verdicts),
         }
 
     # -- releases
@@ -140,35 +146,59 @@ class Decryptor:
 
     def check(self, request: Any) -> Any:
         """Take c1 of some records, and only then say which random numbers test them."""
-        n = len(request.c1)
-        if not 0 < n <= onehot.MOST or {len(each) for each in request.c1} != {C1_BYTES}:
+        c1 = request.c1
+        if len(c1) % C1_BYTES or not 0 < len(c1) // C1_BYTES <= onehot.MOST:
             raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
         seed = secrets.token_bytes(32)
+        rows = np.frombuffer(c1, dtype="<u4").reshape(-1, C1_BYTES // 4)
+        mine = onehot.halves(self._key, rows, seed, self.offer.terms.bins)
         with self._lock:
-            self._checks[request.check] = _Check(np.array([unpack(each) for each in request.c1]), seed)
+            self._checks[request.check] = _Check(mine)
             while len(self._checks) > OPEN_CHECKS:
                 self._checks.popitem(last=False)
         return pb.CheckReply(seed=seed)
 
-    def _under_way(self, name: bytes, take: bool = False) -> _Check:
+    def _under_way(self, name: bytes) -> _Check:
         with self._lock:
-            found = self._checks.pop(name, None) if take else self._checks.get(name)
+            found = self._checks.get(name)
         if found is None:
             raise CheckLost("this check is not known here, or no longer")
         return found
 
+    def _over(self, name: bytes) -> None:
+        with self._lock:
+            self._checks.pop(name, None)
+
     def halves(self, request: Any) -> Any:
         """Put both halves together: shares of the two products, returned encrypted."""
         under_way = self._under_way(request.check)
-        if len(request.halves) != 4 * len(under_way.c1):
+        theirs = np.array(request.halves, dtype=np.uint64)
+        if theirs.size != under_way.mine.size or int(theirs.max()) >= Q:
             raise PlanError("a check has 4 numbers for each record")
-        mine = onehot.halves(self._key, under_way.c1, under_way.seed, self.offer.terms.bins)
-        theirs = np.array(request.halves, dtype=object).reshape(-1, 4).tolist()
-        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *onehot.rounded(mine, theirs)))
+        under_way.shares = onehot.rounded(under_way.mine, theirs.reshape(-1, 4))
+        return pb.HalvesReply(shares=[onehot.encrypted_batch(self._slots, *under_way.shares)])
 
     def verdict(self, request: Any) -> Any:
-        under_way = self._under_way(request.check, take=True)
-        return pb.VerdictReply(passed=onehot.passed(self._slots, request.tested, len(under_way.c1)))
+        """Whether all records passed. If not, the compute server goes on to ask which."""
+        self._under_way(request.check)
+        passed = onehot.passed_batch(self._slots, request.tested)
+        if passed:
+            self._over(request.check)
+        return pb.VerdictReply(passed=passed)
+
+    def each(self, request: Any) -> Any:
+        """The same shares, in slots of two ciphertexts."""
+        shares = self._under_way(request.check).shares
+        if shares is None:
+            raise PlanError("this check is not that far")
+        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *shares))
+
+    def verdicts(self, request: Any) -> Any:
+        """Which records passed."""
+        n = len(self._under_way(request.check).mine)
+        passed = onehot.passed(self._slots, request.tested, n)
+        self._over(request.check)
+        return pb.VerdictsReply(passed=passed)
 
 
 def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:
@@ -176,6 +206,7 @@ def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | No
     pair = keys.pair(folder)
     decryptor = Decryptor(folder, draw)
     if study.terms != decryptor.offer.terms or study.records_key != decryptor.offer.records_key:
+        decryptor.close()
         raise PlanError("the study file is not of this server's offer: terms or key differ")
     peer = study.compute.certificate.encode()
     address = listen or decryptor.offer.decrypt.address

@@ -17,7 +17,7 @@ from privjail.encrypted.study import Study
 from privjail.encrypted.wire import Caller
 from privjail.errors import PlanError
 
-BATCH = 256
+BATCH = 512
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,10 @@ class Scheme:
     def encoder(self) -> Any:
         return self.seal.BatchEncoder(self.context)
 
+    def warm(self) -> None:
+        """Make now what is made once, so that no caller has to wait for it later."""
+        _ = self.evaluator, self.encoder, self._heads
+
     @cached_property
     def _heads(self) -> dict[int, bytes]:
         """How a ciphertext over so many primes begins."""
@@ -180,6 +184,12 @@ class Secret:
         found = np.zeros(self.scheme.degree, dtype=np.uint64)
         found[:n] = [array.at(i) for i in range(n)]
         return found
+
+    def constant(self, ciphertext: Any) -> int:
+        """The first coefficient of the decrypted polynomial."""
+        plain = self.scheme.seal.Plaintext()
+        self._decryptor.decrypt(ciphertext, plain)
+        return int(plain.dyn_array().at(0)) if plain.coeff_count() else 0
 
     def slots(self, ciphertext: Any) -> Words:
         """The decrypted numbers, slot by slot."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -113,9 +114,21 @@ def serve(
     try:
         port = server.add_secure_port(address, credentials)
     except RuntimeError:
+        close()
         raise DPError(f"{address} cannot be served: another program uses it, or it is not this machine's") from None
     server.start()
     return Running(server, port, close)
+
+
+def with_bytes(message: Any, name: str, parts: list[memoryview]) -> bytes:
+    """A message as it is sent, with a long field copied once. Encodings one after the other are one message."""
+    tag = message.DESCRIPTOR.fields_by_name[name].number << 3 | 2
+    length, varint = sum(part.nbytes for part in parts), bytearray()
+    while length >= 0x80:
+        varint.append(length & 0x7F | 0x80)
+        length >>= 7
+    varint.append(length)
+    return b"".join([message.SerializeToString(), bytes([tag]), varint, *parts])
 
 
 class Caller:
@@ -134,7 +147,7 @@ class Caller:
     def call(self, method: str, request: Any, reply: Any, patience: float | None = None) -> Any:
         """One call. Every request may be sent twice: servers answer a repeated one as they did before."""
         call = self._channel.unary_unary(f"/{PACKAGE}.{self._service}/{method}")
-        body = request.SerializeToString()
+        body = request if isinstance(request, bytes) else request.SerializeToString()
         deadline = time.monotonic() + (self._patience if patience is None else patience)
         while True:
             try:
@@ -170,7 +183,17 @@ class Caller:
             if time.monotonic() < deadline:
                 return None
             return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
-        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else _error(e)
+        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else self._said(e)
+
+    def _said(self, e: Any) -> DPError:
+        """The server's own words; or ours, if the call did not come to that."""
+        try:
+            json.loads(e.details())
+        except (ValueError, TypeError):
+            if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+                return DPError(f"the message is too large for {self._where.address}", do="submit smaller batches")
+            return DPError(f"{self._where.address} did not answer ({e.code().name.lower()})", do="try again later")
+        return _error(e)
 
     def close(self) -> None:
         self._channel.close()

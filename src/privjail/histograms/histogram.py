@@ -101,9 +101,12 @@ class PrivateHistogram:
             found = json.loads(text)
             if found["format"] != FORMAT:
                 raise PlanError(f"this is {found['format']!r}, not {FORMAT!r}")
+            counts, spread = np.array(found["counts"], dtype=float), spread_from_json(found["spread"])
+            if counts.ndim != 1 or not len(counts) or not spread.covers(len(counts)):
+                raise PlanError("this text is no released histogram: it has errors for other bins than counts")
             return cls(
-                np.array(found["counts"], dtype=float),
-                spread_from_json(found["spread"]),
+                counts,
+                spread,
                 str(found["method"]),
                 str(found["neighbours"]),
                 {name: Fraction(eps) for name, eps in found["epsilons"].items()},

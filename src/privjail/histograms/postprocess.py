@@ -10,10 +10,13 @@ import numpy.typing as npt
 from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law
+from privjail.histograms.projection import nonnegative
 from privjail.histograms.smoothing import Smoothed, smooth_blocks
 from privjail.histograms.spread import SmoothedSpread, Spread
 
 BLOCK_SIZE = 128
+
+__all__ = ["BLOCK_SIZE", "block_sums", "consistent", "nonnegative", "smooth", "unblocked", "whole"]
 
 
 def whole(vector: npt.ArrayLike, what: str) -> Integers:
@@ -39,21 +42,6 @@ def consistent(
     reach = total + sum_variance
     step = np.divide(gap, reach, out=np.zeros_like(gap), where=reach > 0)
     return np.asarray(bins + variances * np.repeat(step, block_size, axis=-1)[..., : bins.shape[-1]])
-
-
-def nonnegative(counts: npt.ArrayLike) -> Floats:
-    """The nearest counts ≥ 0 with the same sum (0 everywhere if that sum is negative).
-
-    The projection onto {x ≥ 0, Σx = s} takes one number off every count and cuts at 0 (Duchi et al., ICML 2008).
-    """
-    given = np.asarray(counts, dtype=float)
-    total = given.sum()
-    if total <= 0:
-        return np.zeros_like(given)
-    falling = np.sort(given)[::-1]
-    over = (np.cumsum(falling) - total) / np.arange(1, len(given) + 1)
-    last = int(np.flatnonzero(falling > over)[-1])
-    return np.asarray(np.maximum(given - over[last], 0.0))
 
 
 def smooth(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privjail.histograms.laws import Floats, Integers, Law
+from privjail.histograms.projection import nonnegative
 from privjail.histograms.tree import (
     COMMON,
     EMPTY,
@@ -129,6 +130,7 @@ def loosen(
 
     Small errors of the trees in many blocks, all to one side, add up. So the measured sums are compared first over
     long runs of blocks, then over shorter ones, down to single blocks; bins move by their share of the variance.
+    No block holds less than nothing: what is below 0 is taken from the others, again by variance.
     """
     noise = present.sum(axis=1) * leaf_law.variance
     s = 1 / (1 / sum_law.variance + 1 / noise)
@@ -136,10 +138,12 @@ def loosen(
     sure = np.minimum(found.block_variances, s)
     block = (found.counts * present).sum(axis=1)
     variances = sure
+    most = total if total is not None else max(0.0, float(measured.sum())) + 2 * math.sqrt(float(s.sum()))
     for run in _runs(len(block), whole=total is None):
-        block, variances, unsure = _towards(measured, s, sure, block, variances, run)
+        block, variances, unsure = _towards(measured, s, sure, block, variances, run, most)
     if total is not None:
         block = block + variances / max(float(variances.sum()), 1e-9) * (total - block.sum())
+    block = nonnegative(block, variances)
     each = (found.variances + (unsure / present.sum(axis=1))[:, None]) * present + 1e-300
     share = each / each.sum(axis=1, keepdims=True)
     before = found.counts * present
@@ -155,12 +159,13 @@ def _runs(blocks: int, whole: bool) -> list[Integers]:
 
 
 def _towards(
-    measured: Floats, s: Floats, sure: Floats, block: Floats, variances: Floats, starts: Integers
+    measured: Floats, s: Floats, sure: Floats, block: Floats, variances: Floats, starts: Integers, most: float
 ) -> tuple[Floats, Floats, Floats]:
     """Runs moved towards their measured sums.
 
     Where the trees are right, a run is off by its noise s less what they took from it. What all runs of this
     length are off beyond that is the trees' own error, of variance e; each goes the share e / (e + s) of the way.
+    Two histograms of at most `most` records are never further apart than 2 · most² in squares.
     """
     size = np.diff(np.append(starts, len(block)))
     noise, known, gap = (np.add.reduceat(x, starts) for x in (s, sure, measured - block))
@@ -169,7 +174,7 @@ def _towards(
     beyond = ((gap**2 - left * noise) * left**2).sum() / weight
     # Few runs say little about e: without this margin noise would pass for error.
     margin = math.sqrt(2 * float(((left * noise) ** 2 * left**4).sum())) / weight
-    e = max(0.0, float(beyond) - margin)
+    e = min(max(0.0, float(beyond) - margin), 2 * most**2 / len(starts))
     gain = np.clip(e / np.maximum(e * left + noise, 1e-9), 0.0, 1.0)
     unsure = np.repeat(e / size, size)
     share = variances + unsure + 1e-300

@@ -21,6 +21,10 @@ class Spread(Protocol):
         """The variance of the sum of bins a … b-1."""
         ...
 
+    def covers(self, bins: int) -> bool:
+        """Whether this is the spread of so many bins."""
+        ...
+
     def to_json(self) -> dict[str, Any]: ...
 
 
@@ -56,6 +60,9 @@ class BlockSpread:
             return 0.0
         v = float(self._bins[b] - self._bins[a])
         return max(0.0, v - v * v * float(self._share[a // self.block_size]))
+
+    def covers(self, bins: int) -> bool:
+        return self.bins.shape == (bins,)
 
     def to_json(self) -> dict[str, Any]:
         s = None if math.isinf(self.block_variance) else self.block_variance
@@ -100,6 +107,10 @@ class SmoothedSpread:
         f = min(1.0, part / inside)
         return inside * f * (1 - f) + f * f * float(self.blocks[block])
 
+    def covers(self, bins: int) -> bool:
+        blocks = (-(-bins // self.block_size),)
+        return self.bins.shape == self.densities.shape == (bins,) and self.blocks.shape == blocks
+
     def to_json(self) -> dict[str, Any]:
         return {
             "shape": "smoothed",
@@ -121,6 +132,9 @@ class BucketSpread:
     def variance(self, a: int, b: int) -> float:
         inside = np.bincount(self.labels[a:b], minlength=len(self._sizes))
         return self.noise * float(((inside / self._sizes) ** 2).sum())
+
+    def covers(self, bins: int) -> bool:
+        return self.labels.shape == (bins,)
 
     def to_json(self) -> dict[str, Any]:
         return {"shape": "buckets", "labels": self.labels.tolist(), "variance": self.noise}
@@ -159,6 +173,9 @@ class TreeSpread:
         own = self._below[height - 1] * (sum(x * x for x, _ in looks) - self.fanout * alpha**2)
         return alpha, sum(rest for _, rest in looks) + own
 
+    def covers(self, bins: int) -> bool:
+        return self.bins >= bins
+
     def to_json(self) -> dict[str, Any]:
         kept = {"bins": self.bins, "fanout": self.fanout, "depth": self.depth, "noise": self.noise}
         return {"shape": "tree", **kept}
@@ -185,6 +202,9 @@ class WaveletSpread:
                 found += ((left - right) / width) ** 2
             width //= 2
         return found * self.noise
+
+    def covers(self, bins: int) -> bool:
+        return self.width >= bins
 
     def to_json(self) -> dict[str, Any]:
         return {"shape": "wavelet", "width": self.width, "noise": self.noise}
