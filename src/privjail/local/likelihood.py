@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -73,9 +74,24 @@ class Likelihood(ABC):
     @abstractmethod
     def adjoint(self, weights: Floats) -> Floats: ...
 
+    @abstractmethod
+    def bend(self, frequencies: Floats) -> Floats:
+        """The information's diagonal, less its average elsewhere.
+
+        A constant added to every entry means nothing along the simplex; what is left of the information
+        is often nearly this diagonal. It only guides steps: no result depends on it.
+        """
+
     def information(self, frequencies: Floats) -> Floats | None:
         """Fisher's information about all frequencies, or None where it is too large to write down."""
         return None
+
+
+def _less_others(diagonal: Floats, total: float) -> Floats:
+    """The diagonal of a matrix with this total, less the average of all other entries; kept above 0."""
+    k = len(diagonal)
+    others = (total - float(diagonal.sum())) / (k * (k - 1))
+    return np.asarray(np.maximum(diagonal - others, 1e-3 * diagonal), dtype=np.float64)
 
 
 class Dense(Likelihood):
@@ -90,6 +106,10 @@ class Dense(Likelihood):
 
     def adjoint(self, weights: Floats) -> Floats:
         return np.asarray(self.law.T @ weights, dtype=np.float64)
+
+    def bend(self, frequencies: Floats) -> Floats:
+        weights = self.seen / self.forward(frequencies) ** 2
+        return _less_others(weights @ self.law**2, float(weights @ self.law.sum(axis=1) ** 2))
 
     def information(self, frequencies: Floats) -> Floats:
         weights = self.seen / self.forward(frequencies) ** 2
@@ -107,6 +127,11 @@ class TwoLevels(Likelihood):
 
     def adjoint(self, weights: Floats) -> Floats:
         return self.forward(weights)  # the matrix is symmetric
+
+    def bend(self, frequencies: Floats) -> Floats:
+        # What ``information`` adds to this, a number for each row and one for each column, is 0 along the simplex.
+        bend = self.gap**2 * self.seen / self.forward(frequencies) ** 2
+        return np.asarray(np.maximum(bend, 1e-3 * bend.mean()), dtype=np.float64)
 
     def information(self, frequencies: Floats) -> Floats:
         weights = self.seen / self.forward(frequencies) ** 2
@@ -136,6 +161,16 @@ class Hashed(Likelihood):
     def adjoint(self, weights: Floats) -> Floats:
         supported = self.channel.gather(weights.reshape(self.shape))
         return np.asarray(weights.sum() + (self.odds - 1) * supported, dtype=np.float64)
+
+    @cached_property
+    def _all(self) -> Floats:
+        return self.forward(np.ones(self.channel.domain.size))
+
+    def bend(self, frequencies: Floats) -> Floats:
+        weights = self.seen / self.forward(frequencies) ** 2
+        supported = self.channel.gather(weights.reshape(self.shape))
+        diagonal = weights.sum() + (self.odds**2 - 1) * supported
+        return _less_others(diagonal, float(weights @ self._all**2))
 
 
 def likelihood(group: Group) -> Likelihood:
