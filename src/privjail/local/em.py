@@ -83,7 +83,7 @@ def _bend(
     them. The parabola's step does not; for k-ary response it is Newton's.
     """
     bend = sum((part.bend(start) for part in parts), np.zeros(()))
-    there = _top(start, slope, bend)
+    there = _top(start, slope, np.maximum(bend, 1e-6 * bend.mean()))
     for _ in range(3):
         found, after = _score(parts, there)
         if found > value:

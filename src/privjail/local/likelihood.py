@@ -22,10 +22,13 @@ from privjail.local.channel import Channel, Floats, Reports, SupportChannel, Tab
 from privjail.local.entropy import Ints
 from privjail.local.hashing import LARGEST, LocalHashing
 from privjail.local.kary import KaryResponse
+from privjail.local.packed import Bits
 from privjail.local.unary import Unary, odds_by_weight
 
 C = TypeVar("C", bound=Channel)
-_ENTRIES = 2**27  # the largest dense array of (distinct report, answer) pairs: 1 GiB
+_ENTRIES = 2**24  # the largest dense array of (distinct report, answer) pairs: 128 MiB
+_BYTES = 160_000_000  # the most packed bits: ten million reports of 128 answers, or 1.28 million of 1,000
+_SOME = 2**18
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,11 @@ class Likelihood(ABC):
         is often nearly this diagonal. It only guides steps: no result depends on it.
         """
 
+    def pull(self, frequencies: Floats) -> Floats:
+        """seen / chance², and 0 for what was never seen."""
+        chance = self.forward(frequencies)
+        return np.divide(self.seen, chance**2, out=np.zeros_like(chance), where=self.seen > 0)
+
     def information(self, frequencies: Floats) -> Floats | None:
         """Fisher's information about all frequencies, or None where it is too large to write down."""
         return None
@@ -108,11 +116,11 @@ class Dense(Likelihood):
         return np.asarray(self.law.T @ weights, dtype=np.float64)
 
     def bend(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         return _less_others(weights @ self.law**2, float(weights @ self.law.sum(axis=1) ** 2))
 
     def information(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         return np.asarray((self.law * weights[:, None]).T @ self.law, dtype=np.float64)
 
 
@@ -130,14 +138,44 @@ class TwoLevels(Likelihood):
 
     def bend(self, frequencies: Floats) -> Floats:
         # What ``information`` adds to this, a number for each row and one for each column, is 0 along the simplex.
-        bend = self.gap**2 * self.seen / self.forward(frequencies) ** 2
+        bend = self.gap**2 * self.pull(frequencies)
         return np.asarray(np.maximum(bend, 1e-3 * bend.mean()), dtype=np.float64)
 
     def information(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         shared = self.low * self.gap * weights + self.low**2 * weights.sum() / 2
         full = np.diag(self.gap**2 * weights) + shared[:, None] + shared[None, :]
         return np.asarray(full, dtype=np.float64)
+
+
+class Packed(Likelihood):
+    """Unary reports as they came, bits and all: for more of them than a matrix can hold."""
+
+    def __init__(self, bits: Bits, low: Floats, gap: Floats) -> None:
+        self.bits, self.low, self.gap = bits, low, gap
+        self.seen = np.ones(len(low))
+
+    @staticmethod
+    def of(bits: Bits, odds: Floats) -> Packed:
+        ones = bits.ones().astype(np.int64)
+        certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
+        return Packed(bits, np.where(certain, 0.0, 1.0)[ones], np.where(certain, 1.0, odds - 1)[ones])
+
+    def forward(self, frequencies: Floats) -> Floats:
+        return np.asarray(self.low * frequencies.sum() + self.gap * self.bits.dot(frequencies), dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        supported = self.bits.transposed(weights * self.gap)
+        return np.asarray(weights @ self.low + supported, dtype=np.float64)
+
+    def bend(self, frequencies: Floats) -> Floats:
+        if len(self.seen) > _SOME:  # a guide for steps need not be exact: the first reports stand for all
+            part = Packed(self.bits.first(_SOME), self.low[:_SOME], self.gap[:_SOME])
+            return part.bend(frequencies) * (len(self.seen) / _SOME)
+        weights = self.pull(frequencies)
+        supported = self.bits.transposed(weights * self.gap * (self.gap + 2 * self.low))
+        every = self.forward(np.ones(self.bits.size))
+        return _less_others(weights @ self.low + supported, float(weights @ every**2))
 
 
 class Hashed(Likelihood):
@@ -167,7 +205,7 @@ class Hashed(Likelihood):
         return self.forward(np.ones(self.channel.domain.size))
 
     def bend(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         supported = self.channel.gather(weights.reshape(self.shape))
         diagonal = weights.sum() + (self.odds**2 - 1) * supported
         return _less_others(diagonal, float(weights @ self._all**2))
@@ -192,22 +230,29 @@ def likelihood(group: Group) -> Likelihood:
 
 def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
-    most = _ENTRIES // channels[0].domain.size
+    k, n = channels[0].domain.size, len(group.reports)
+    few, odds = _ENTRIES // k, odds_by_weight(channels, list(group.mix))
+    if n > few and group.reports.size <= _BYTES:
+        return Packed.of(Bits.of(group.reports, k), odds)
     # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
-    if len(group.reports) <= 2 * most or len(_distinct(group.reports[: 2 * most])[0]) <= most:
-        distinct, seen = _distinct(group.reports)
-    else:
-        distinct = group.reports
-    if len(distinct) > most:
-        raise RefusedError(
-            f"maximum likelihood over more than {most:,} different reports would not fit in memory",
-            do='use method="smooth", or estimate from a part of the reports',
-        )
-    bits = channels[0].bits(distinct)
-    odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]
+    if n > few and len(_distinct(group.reports[: 2 * few])[0]) > few:
+        raise _too_many(k)
+    distinct, seen = _distinct(group.reports)
+    if len(distinct) > few:
+        raise _too_many(k)
+    rows = channels[0].bits(distinct)
+    odds = odds[rows.sum(axis=1, dtype=np.int64)]
     certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
-    law = np.where(certain[:, None], bits, 1 + (np.where(certain, 1, odds)[:, None] - 1) * bits)
+    law = np.where(certain[:, None], rows, 1 + (np.where(certain, 1, odds)[:, None] - 1) * rows)
     return Dense(law, seen.astype(np.int64))
+
+
+def _too_many(k: int) -> RefusedError:
+    most = _BYTES // -(-k // 8)
+    return RefusedError(
+        f"maximum likelihood looks at whole reports, of {k:,} bits each: at most {most:,} of them",
+        do='use method="smooth", or estimate from a part of the reports',
+    )
 
 
 def _distinct(packed: Reports) -> tuple[Reports, Ints]:
