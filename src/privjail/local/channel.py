@@ -75,6 +75,10 @@ class Channel(ABC):
     def read(self, texts: list[str]) -> Reports:
         """The inverse of ``write``; refuses anything that no respondent could have sent."""
 
+    @abstractmethod
+    def checked(self, reports: Reports) -> Reports:
+        """Reports as an array; refuses anything that no respondent could have sent."""
+
     @cached_property
     def ratio(self) -> Fraction | None:
         """max P[o|d] / P[o|d′]; None if some output is possible for one value and not for another."""
@@ -142,17 +146,33 @@ class TableChannel(Channel):
     def read(self, texts: list[str]) -> Reports:
         return read_codes(texts, self.size())
 
+    def checked(self, reports: Reports) -> Reports:
+        return check_codes(reports, self.size())
+
 
 def read_codes(texts: list[str], size: int) -> Reports:
     """Whole numbers from 0 to size − 1, or an error that says where, not what."""
     try:
         codes = np.array([int(text) for text in texts], dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
-        codes = np.array([-1], dtype=np.int64)
-    wrong = np.flatnonzero((codes < 0) | (codes >= size))
-    if wrong.size:
-        raise SchemaError(
-            f"{wrong.size} of {len(texts)} reports are none that this channel can send",
-            do="check that the reports belong to this survey; drop forged ones before estimating",
-        )
+        raise _forged("some") from None
+    return check_codes(codes, size)
+
+
+def check_codes(reports: Reports, size: int) -> Reports:
+    """A list of whole numbers from 0 to size − 1, or an error that says how many are wrong, not which."""
+    codes = np.asarray(reports)
+    if codes.size == 0:
+        return codes.astype(np.int64).ravel()
+    if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
+        raise SchemaError("reports must be a list of whole numbers", do="read texts with the channel's read first")
+    if codes.min() < 0 or codes.max() >= size:
+        raise _forged(f"{int(((codes < 0) | (codes >= size)).sum())}")
     return codes
+
+
+def _forged(how_many: str) -> SchemaError:
+    return SchemaError(
+        f"{how_many} of the reports are none that this channel can send",
+        do="check that the reports belong to this survey; drop forged ones before estimating",
+    )

@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 from privjail.errors import DPError, PlanError
 from privjail.local.domain import Categories
 from privjail.local.estimate import Estimate
-from privjail.local.formats import column, read_table, write_table
+from privjail.local.formats import column, read_table, write_table, writing
 from privjail.local.mean import Mean
 from privjail.local.page import page as make_page
 from privjail.local.pbp import Strength
@@ -179,9 +179,11 @@ def plan(
         screen.print(f"{'Hide' if hidden < public else 'Publish'} the parameters: {verdict}.")
         _show_strengths(better.strengths())
         if out is not None:
-            out.write_text(better.to_json() + "\n", encoding="utf-8")
+            with writing(out):
+                out.write_text(better.to_json() + "\n", encoding="utf-8")
         if plot is not None:
-            error_of_plan(best, [10**i for i in range(2, 7)], plot)
+            with writing(plot):
+                error_of_plan(best, [10**i for i in range(2, 7)], plot)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -211,7 +213,9 @@ def page(
 ) -> None:
     """One static HTML file that randomises an answer on the respondent's own device."""
     with _errors():
-        out.write_text(make_page(Survey.load(survey)), encoding="utf-8")
+        text = make_page(Survey.load(survey))
+        with writing(out):
+            out.write_text(text, encoding="utf-8")
 
 
 def _show(result: Estimate | Mean) -> None:

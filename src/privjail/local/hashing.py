@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Channel, Floats, Reports, SupportChannel, read_codes
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
 from privjail.local.domain import Categories
 from privjail.local.entropy import Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
@@ -41,7 +41,7 @@ class LocalHashing(SupportChannel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", probability(self.truth, "truth"))
         if not 2 <= self.cells <= 2**16 or self.domain.size > 2**20:
-            raise PlanError("local hashing takes 2 to 65,536 cells and at most 2**20 answers")
+            raise PlanError("local hashing takes 2 to 65,536 cells and at most 2**20 answers", do="see LocalHashing.of")
         if self.truth * self.cells == 1:
             raise PlanError("with truth = 1/cells a report says nothing", do="raise truth")
 
@@ -109,7 +109,10 @@ class LocalHashing(SupportChannel):
         return (a * self.prime + b) * self.cells + y
 
     def read(self, texts: list[str]) -> Reports:
-        return read_codes(texts, self.prime * (self.prime - 1) * self.cells)
+        return read_codes(texts, self.salted)
+
+    def checked(self, reports: Reports) -> Reports:
+        return check_codes(reports, self.salted)
 
     def tally(self, reports: Reports) -> Ints:
         if self.salted > LARGEST:  # a huge domain: walk the reports instead of all salts

@@ -53,7 +53,10 @@ class Group:
         p = sum((m * pair[0] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
         q = sum((m * pair[1] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
         if p == q:
-            raise RefusedError("under this mix the reports say nothing: truth and lies are equally likely")
+            raise RefusedError(
+                "under this mix the reports say nothing: truth and lies are equally likely",
+                do="choose channels that favour the truth",
+            )
         return p, q
 
     def table(self) -> Floats:

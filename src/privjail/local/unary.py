@@ -39,7 +39,7 @@ class Unary(SupportChannel):
         object.__setattr__(self, "yes", probability(self.yes, "yes"))
         object.__setattr__(self, "no", probability(self.no, "no"))
         if self.yes <= self.no:
-            raise PlanError("unary encoding needs yes > no, or its reports say nothing")
+            raise PlanError("unary encoding needs yes > no, or its reports say nothing", do="see Unary.optimised")
 
     @staticmethod
     def symmetric(domain: Categories, epsilon: Rational) -> Unary:
@@ -130,6 +130,18 @@ class Unary(SupportChannel):
         digits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, k)
         return np.packbits(digits - ord("0"), axis=1, bitorder="little")
 
+    def checked(self, reports: Reports) -> Reports:
+        k = self.domain.size
+        packed = np.asarray(reports)
+        # A one beyond the last answer was packed by nobody.
+        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != (k + 7) // 8 or (
+            k % 8 and (packed[:, -1] >> (k % 8)).any()
+        ):
+            raise SchemaError(
+                f"these are no packed reports of {k} bits", do="use what the channel's read returns"
+            )
+        return packed
+
     def spec(self) -> dict[str, Any]:
         return {"channel": "unary", "yes": str(self.yes), "no": str(self.no)}
 
@@ -141,9 +153,23 @@ def odds_by_weight(channels: list[Unary], mix: list[Fraction]) -> Floats:
     the law of a report still looks only at its number of ones, so k + 1 numbers say it all.
     """
     k = channels[0].domain.size
-    odds = [1.0]
-    for ones in range(1, k):
-        high = sum((m * c.law_by_weight(ones, True) for c, m in zip(channels, mix, strict=True)), Fraction(0))
-        low = sum((m * c.law_by_weight(ones, False) for c, m in zip(channels, mix, strict=True)), Fraction(0))
-        odds.append(float(high / low) if low else np.inf)
-    return np.array([*odds, 1.0])  # no ones, or all: the report favours no answer
+    if len({c.no for c in channels}) == 1:  # then the number of ones says nothing more
+        no, yes = channels[0].no, sum((m * c.yes for c, m in zip(channels, mix, strict=True)), Fraction(0))
+        same = float(yes * (1 - no) / (no * (1 - yes))) if no and yes < 1 else np.inf
+        return np.array([1.0, *[same] * (k - 1), 1.0])
+    ones = np.arange(1, k)
+    with np.errstate(divide="ignore"):  # log 0 is the logarithm of what cannot happen
+        logs = [_logs(c, float(m), ones) for c, m in zip(channels, mix, strict=True)]
+        high, low = (np.logaddexp.reduce([pair[i] for pair in logs], axis=0) for i in (0, 1))
+        odds = np.where(np.isneginf(low), np.inf, np.exp(high - np.where(np.isneginf(low), 0, low)))
+    return np.array([1.0, *odds, 1.0])  # no ones, or all: the report favours no answer
+
+
+def _logs(channel: Unary, share: float, ones: Ints) -> tuple[Floats, Floats]:
+    """The logarithm of share · P[a report with so many ones], when it supports the answer and when not."""
+    from scipy.special import xlogy
+
+    yes, no, k = float(channel.yes), float(channel.no), channel.domain.size
+    high = np.log(share * yes) + xlogy(ones - 1, no) + xlogy(k - ones, 1 - no)
+    low = np.log(share * (1 - yes)) + xlogy(ones, no) + xlogy(k - 1 - ones, 1 - no)
+    return high, low
