@@ -1,6 +1,7 @@
 """Sums over the bits of many unary reports, without unpacking them.
 
-Claim: ``dot(x)`` is the matrix of bits (a row for each report) times x, and ``transposed(w)`` its transpose times w. Sixteen bits at a time are one number, and a table says what each of 65,536 numbers adds.
+Claim: ``dot(x)`` is the matrix of bits (a row for each report) times x, ``transposed(w)`` its transpose times w.
+Sixteen bits at a time are one number, and a table says what each of 65,536 numbers adds.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ class Memory:
             os.replace(draft, self._path)
         except OSError:
             # Unsaved, a report would be forgotten and drawn again: it must not be sent.
-            raise SchemaError("the memory of reports cannot be written, so none is sent", do="check its folder") from None
+            raise SchemaError(
+                "the memory of reports cannot be written, so none is sent", do="check its folder"
+            ) from None
 
 
 class Respondent:
