@@ -43,12 +43,14 @@ class Channel(ABC):
         """Every output, one by one."""
 
     @abstractmethod
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Outputs, each with inputs, that stand for all others by symmetry.
 
         For this channel and those ``beside`` it (of the same shape), every (output, set of inputs) has
-        the same joint probabilities, up to one common factor, as one listed here. It makes k = 1,000
-        as cheap as k = 3.
+        the same joint probabilities, up to one common factor, as one listed here; with a ``mix``, those that
+        decide no strength may be left out. It makes k = 1,000 as cheap as k = 3.
         """
 
     @abstractmethod
@@ -126,7 +128,9 @@ class TableChannel(Channel):
     def outputs(self) -> Iterator[int]:
         return iter(range(self.size()))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         every = tuple(range(self.domain.size))
         return ((o, every) for o in self.outputs())
 

@@ -95,7 +95,9 @@ class LocalHashing(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(self.prime * (self.prime - 1) * self.cells))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         # a = 1, b = 0, y = 0: answer 0 is supported, answer 1 is not (cells ≥ 2). Every other report
         # has the same two probabilities; some support all answers or none, which bounds nothing more.
         yield 0, (0, 1)

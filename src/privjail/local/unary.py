@@ -73,13 +73,19 @@ class Unary(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(2**self.domain.size))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         # Relabelling turns any report with w ones into the first w answers; the law looks only at
         # w and at the bit of the input, so one supported and one unsupported input stand for all.
         # If all share the rate of false ones, no^(w−1)·(1 − no)^(k−w−1) is a common factor: w = 1 will do.
         k = self.domain.size
         alike = all(isinstance(other, Unary) and other.no == self.no for other in beside)
-        for ones in (1,) if alike else range(k + 1):
+        if alike:
+            kinds: Sequence[int] = (1,)
+        else:
+            kinds = _telling([c for c in beside if isinstance(c, Unary)], mix) or range(k + 1)
+        for ones in kinds:
             yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
 
     def draw(self, values: Ints) -> Reports:
@@ -173,3 +179,33 @@ def _logs(channel: Unary, share: float, ones: Ints) -> tuple[Floats, Floats]:
     high = np.log(share * yes) + xlogy(ones - 1, no) + xlogy(k - ones, 1 - no)
     low = np.log(share * (1 - yes)) + xlogy(ones, no) + xlogy(k - 1 - ones, 1 - no)
     return high, low
+
+
+_SURE = 1e-6  # logarithms below are right to some 1e-9
+
+
+def _telling(channels: list[Unary], mix: Sequence[Fraction]) -> list[int]:
+    """Numbers of ones that decide every strength of this menu; none if that is not clear beforehand.
+
+    Floats only sort out what cannot be the largest loss; what is left is computed exactly. With no ones, or all,
+    every answer has the same probability and nothing is lost. A parameter that covers herself does so at the same
+    ratio whatever the number of ones, so one such number stands for all.
+    """
+    ordered = sorted(channels, key=lambda c: c.no)
+    odds = [c.yes * (1 - c.no) / (c.no * (1 - c.yes)) if c.no and c.yes < 1 else None for c in ordered]
+    known = [o for o in odds if o is not None]
+    if not mix or len(known) < len(odds) or known not in (sorted(known), sorted(known, reverse=True)):
+        return []
+    k = channels[0].domain.size
+    logs = [_logs(c, float(m), np.arange(1, k)) for c, m in zip(channels, mix, strict=True)]
+    # More ones favour a larger ``no``, and odds come in its order: so the blend's odds are largest at an end.
+    kept = {1, k - 1}
+    for mine, theirs in ((0, 1), (1, 0)):
+        for theta, pair in enumerate(logs):
+            own = np.abs(pair[mine] - pair[theirs])
+            others = [np.abs(pair[mine] - other[theirs]) for i, other in enumerate(logs) if i != theta]
+            cover = np.min(others, axis=0)
+            loss = np.minimum(own, cover)
+            near = loss > loss.max() - _SURE
+            kept |= {1 + int(loss.argmax()), *(1 + np.flatnonzero(near & (cover < own + _SURE))).tolist()}
+    return sorted(kept)
