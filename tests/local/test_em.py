@@ -12,7 +12,7 @@ from privjail.errors import RefusedError
 from privjail.local import Categories, KaryResponse, LocalHashing, Survey, Unary, Warner
 from privjail.local import likelihood as module
 from privjail.local.em import _top, maximise
-from privjail.local.likelihood import Dense, Group, Packed, likelihood
+from privjail.local.likelihood import Dense, Group, Hashed, Packed, likelihood
 from privjail.local.packed import Bits
 
 from .channels import COUNTING, FOUR, codes
@@ -232,3 +232,19 @@ def test_unary_reports_that_are_too_many_are_refused_with_a_number(monkeypatch):
     channel = Unary.optimised(Categories.numbered(20), 1)
     with pytest.raises(RefusedError, match="at most 33 of them"):
         likelihood(Group((channel,), (F(1),), channel.draw(np.zeros(200, dtype=np.int64))))
+
+
+@pytest.mark.parametrize("truths", [("2/5", "4/5"), ("1", "1")])
+def test_few_hashed_reports_of_very_many_have_the_same_likelihood(truths, monkeypatch):
+    channels = tuple(LocalHashing(FOUR, 3, F(truth)) for truth in truths)
+    group = Group(channels, HALF, channels[0].draw(people(400)))
+    hashed = likelihood(group)
+    monkeypatch.setattr(module, "_SALTED", 10)
+    dense = likelihood(group)
+
+    assert isinstance(hashed, Hashed) and isinstance(dense, Dense)
+    assert hashed.seen @ np.log(hashed.forward(TRUTH)) == pytest.approx(dense.seen @ np.log(dense.forward(TRUTH)))
+    assert hashed.bend(TRUTH) == pytest.approx(dense.bend(TRUTH))
+    monkeypatch.setattr(module, "_ENTRIES", 100)
+    with pytest.raises(RefusedError, match="at most 25 reports"):
+        likelihood(group)

@@ -39,6 +39,7 @@ def maximise(
     now = np.full(size, 1 / size) if start is None else start
     value, slope = _score(parts, now)
     total = float(sum(part.seen.sum() for part in parts))
+    bend: Floats | None = None
     for step in range(limit):
         gap = float(slope.max() - total)
         if progress is not None:
@@ -46,10 +47,12 @@ def maximise(
         if gap <= slack * size:
             return Fit(now, gap, step)
         before = gap
-        now, value, slope = _bend(parts, now, value, slope)
+        bend = sum((part.bend(now) for part in parts), np.zeros(())) if bend is None else bend
+        now, value, slope = _bend(parts, now, value, slope, bend)
         gap = float(slope.max() - total)
         if gap <= before / 2:
             continue
+        bend = None  # it changes slowly; where it no longer helps it is computed anew
         rarest = int(slope.argmax())
         if now[rarest] * size < 0.5 or step % 4 == 3:  # where EM, which multiplies, is slow
             now = _revive(parts, now, rarest)
@@ -66,8 +69,8 @@ def _score(parts: Sequence[Likelihood], frequencies: Floats) -> tuple[float, Flo
     value, slope = 0.0, np.zeros(len(frequencies))
     for part in parts:
         chance = part.forward(frequencies)
-        # A report that was never seen has weight 0, whatever its chance.
-        chance[part.seen == 0] = 1
+        if part.seen.min() == 0:  # a report that was never seen has weight 0, whatever its chance
+            chance[part.seen == 0] = 1
         with np.errstate(divide="ignore", invalid="ignore"):  # frequencies that cannot explain a report: −∞
             value += float(part.seen @ np.log(chance))
             slope = slope + part.adjoint(part.seen / chance)
@@ -75,14 +78,13 @@ def _score(parts: Sequence[Likelihood], frequencies: Floats) -> tuple[float, Flo
 
 
 def _bend(
-    parts: Sequence[Likelihood], start: Floats, value: float, slope: Floats
+    parts: Sequence[Likelihood], start: Floats, value: float, slope: Floats, bend: Floats
 ) -> tuple[Floats, float, Floats]:
     """To the top of a parabola with the same slope and nearly the same bend, if that is higher than here.
 
     EM takes small steps where reports say little, because it multiplies by how often an answer explains
     them. The parabola's step does not; for k-ary response it is Newton's.
     """
-    bend = sum((part.bend(start) for part in parts), np.zeros(()))
     there = _top(start, slope, np.maximum(bend, 1e-6 * bend.mean()))
     for _ in range(3):
         found, after = _score(parts, there)

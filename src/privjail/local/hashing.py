@@ -13,7 +13,7 @@ import numpy as np
 from privjail.errors import PlanError
 from privjail.local.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
 from privjail.local.domain import Categories
-from privjail.local.entropy import Ints, below, bernoulli
+from privjail.local.entropy import Bools, Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
 
 LARGEST = 2**26  # different reports that are counted at once: 512 MiB
@@ -139,6 +139,13 @@ class LocalHashing(SupportChannel):
         for d in range(self.domain.size):
             total[d] = int((((a + 1) * d + b) % self.prime % self.cells == y).sum())
         return total
+
+    def supports(self, reports: Reports) -> Bools:
+        """Which answers each report supports, answers across."""
+        rest, y = np.divmod(reports, self.cells)
+        a, b = np.divmod(rest, self.prime)
+        cells = (np.outer(a + 1, np.arange(self.domain.size)) + b[:, None]) % self.prime % self.cells
+        return np.asarray(cells == y[:, None], dtype=np.bool_)
 
     @cached_property
     def _moved(self) -> Ints:

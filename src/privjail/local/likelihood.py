@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from privjail.errors import PlanError, RefusedError
 from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
 from privjail.local.entropy import Ints
-from privjail.local.hashing import LARGEST, LocalHashing
+from privjail.local.hashing import LocalHashing
 from privjail.local.kary import KaryResponse
 from privjail.local.packed import Bits
 from privjail.local.unary import Unary, odds_by_weight
@@ -29,6 +28,7 @@ C = TypeVar("C", bound=Channel)
 _ENTRIES = 2**24  # the largest dense array of (distinct report, answer) pairs: 128 MiB
 _BYTES = 160_000_000  # the most packed bits: ten million reports of 128 answers, or 1.28 million of 1,000
 _SOME = 2**18
+_SALTED = 2**25  # the most different hashed reports, all of which are looked at in each step
 
 
 @dataclass(frozen=True)
@@ -184,34 +184,30 @@ class Packed(Likelihood):
 class Hashed(Likelihood):
     """All salts of local hashing at once: the cost of a step does not grow with n."""
 
-    def __init__(self, channel: LocalHashing, odds: float, reports: Reports) -> None:
-        if channel.salted > LARGEST:
-            raise RefusedError(
-                "maximum likelihood over so many salts would not fit in memory", do='use method="smooth"'
-            )
-        self.channel, self.odds = channel, odds
+    def __init__(self, channel: LocalHashing, low: float, high: float, reports: Reports) -> None:
+        self.channel, self.low, self.gap = channel, low, high - low
         self.shape = (channel.prime, channel.cells, channel.prime - 1)
-        self.seen = channel.counted(reports).ravel()
+        counts = channel.counted(reports).ravel()
+        self.at = np.flatnonzero(counts)
+        self.seen = counts[self.at]
 
     def forward(self, frequencies: Floats) -> Floats:
-        supported = self.channel.spread(frequencies).ravel()
-        supported *= self.odds - 1
-        supported += frequencies.sum()
-        return supported
+        supported = self.channel.spread(frequencies).ravel()[self.at]
+        return np.asarray(self.low * frequencies.sum() + self.gap * supported, dtype=np.float64)
+
+    def _supported(self, weights: Floats) -> Floats:
+        every = np.zeros(self.channel.salted)
+        every[self.at] = weights
+        return self.channel.gather(every.reshape(self.shape))
 
     def adjoint(self, weights: Floats) -> Floats:
-        supported = self.channel.gather(weights.reshape(self.shape))
-        return np.asarray(weights.sum() + (self.odds - 1) * supported, dtype=np.float64)
-
-    @cached_property
-    def _all(self) -> Floats:
-        return self.forward(np.ones(self.channel.domain.size))
+        return np.asarray(self.low * weights.sum() + self.gap * self._supported(weights), dtype=np.float64)
 
     def bend(self, frequencies: Floats) -> Floats:
-        weights = self.pull(frequencies)
-        supported = self.channel.gather(weights.reshape(self.shape))
-        diagonal = weights.sum() + (self.odds**2 - 1) * supported
-        return _less_others(diagonal, float(weights @ self._all**2))
+        weights, every = self.pull(frequencies), self.forward(np.ones(self.channel.domain.size))
+        both = (self.low + self.gap) ** 2 - self.low**2
+        diagonal = self.low**2 * weights.sum() + both * self._supported(weights)
+        return _less_others(diagonal, float(weights @ every**2))
 
 
 def likelihood(group: Group) -> Likelihood:
@@ -225,10 +221,23 @@ def likelihood(group: Group) -> Likelihood:
     if isinstance(first, Unary):
         return _unary(group)
     if isinstance(first, LocalHashing):
-        high = sum((m * c.truth for c, m in _pairs(group, LocalHashing)), Fraction(0))
-        low = sum((m * c.lie for c, m in _pairs(group, LocalHashing)), Fraction(0))
-        return Hashed(first, float(high / low), group.reports)
+        return _hashed(first, group)
     raise PlanError(f"no likelihood is known for {type(first).__name__}")
+
+
+def _hashed(channel: LocalHashing, group: Group) -> Likelihood:
+    high = float(sum((m * c.truth for c, m in _pairs(group, LocalHashing)), Fraction(0)))
+    low = float(sum((m * c.lie for c, m in _pairs(group, LocalHashing)), Fraction(0)))
+    if channel.salted <= _SALTED:
+        return Hashed(channel, low, high, group.reports)
+    k = channel.domain.size
+    distinct, seen = np.unique(group.reports, return_counts=True)
+    if len(distinct) * k > _ENTRIES:
+        raise RefusedError(
+            f"maximum likelihood for {k:,} hashed answers takes at most {_ENTRIES // k:,} reports at this ε",
+            do='use method="smooth", or estimate from a part of the reports',
+        )
+    return Dense(np.where(channel.supports(distinct), high, low), seen.astype(np.int64))
 
 
 def _unary(group: Group) -> Likelihood:
