@@ -24,8 +24,8 @@ setting up to k = 100.) Errors are mean squared errors of one frequency.
 than 0.1 % in a paired t-test at 2 %, or by more than a quarter in the mean. It counts against us if that is so again
 (at 1 %). The same estimator of ours runs everywhere. Its priors and their weights were chosen on thirteen other
 populations and other draws, after an earlier run here had shown five losses
-([decision 0206](decisions/0206-smooth.md)). The rule itself was changed twice after results were seen: the band of 0.1 %
-was added, then the quarter in the mean, which counts more against us. So the count below is no forecast for other
+([decision 0206](decisions/0206-smooth.md)). The rule itself was changed twice after results were seen: the band of
+0.1 % was added, then the quarter in the mean, which counts more against us. So the count below is no forecast for other
 populations.
 
 **No estimator could win everywhere**: with unary encoding, k = 1,000, ε = ½ and 1,000 people, whoever is as good as
