@@ -200,7 +200,8 @@ def test_the_bend_is_the_information_along_the_simplex_or_its_diagonal(name):
         assert part.bend(TRUTH) @ step**2 == pytest.approx(step @ information @ step)
     else:
         apart = information[~np.eye(4, dtype=bool)].mean()
-        assert part.bend(TRUTH) == pytest.approx(np.diag(information) - apart)
+        diagonal = np.diag(information)
+        assert part.bend(TRUTH) == pytest.approx(np.maximum(diagonal - apart, 1e-3 * diagonal))
 
 
 def test_a_parabola_s_top_on_the_simplex_beats_every_other_point():

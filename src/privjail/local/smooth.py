@@ -99,16 +99,16 @@ def posterior_mean(counts: Sequence[Counts], *, progress: Callable[[float], None
 def caution(counts: Sequence[Counts]) -> float:
     """How much more to trust that answers are alike: what it costs to fall for noise if they are.
 
-    The largest of k noises squared is about 2σ²·ln k, so that is k times the error of who believes it. The
-    yardstick is what 10,000 EM steps from the even start leave, which multiply each frequency by about
-    exp(c·noise): (exp(c²σ²) − 1)/k². docs/decisions/0206-smooth.md.
+    Who believes one answer that stands out by a standard error is off by σ²/k. The yardstick is what 10,000 EM
+    steps from the even start leave, which multiply each frequency by about exp(c·noise): (exp(c²σ²) − 1)/k².
+    docs/decisions/0206-smooth.md.
     """
     k, n = len(counts[0].tally), sum(c.n for c in counts)
     if any(c.q == 0 for c in counts):
         return 0.0  # honest reports among them: little noise
     variance = 1 / sum(c.n * (c.p - c.q) ** 2 / (c.q * (1 - c.q)) for c in counts)
     speed = STEPS / k * sum(c.n / n * ((c.p - c.q) / c.q) ** 2 for c in counts)
-    return min(float(2 * np.log(k) * k * variance / np.expm1(min(speed**2 * variance, 700.0))), _CAUTION)
+    return min(float(k * variance / np.expm1(min(speed**2 * variance, 700.0))), _CAUTION)
 
 
 @dataclass(frozen=True)
