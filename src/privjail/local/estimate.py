@@ -86,7 +86,7 @@ def _decode(group: Group) -> _Decoded:
     channel, n = group.channel, group.count
     if isinstance(channel, SupportChannel):
         p, q = (float(rate) for rate in group.rates())
-        tally = channel.tally(group.reports)
+        tally = group.tally
         reach = 1 / abs(p - q)
         even = q + (p - q) / channel.domain.size
         # As if two more reports were for each answer and two against (Agresti, Coull 1998): no error is 0.

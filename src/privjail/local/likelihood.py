@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -46,6 +47,12 @@ class Group:
     @property
     def channel(self) -> Channel:
         return self.channels[0]
+
+    @cached_property
+    def tally(self) -> Ints:
+        """How many reports support each answer."""
+        assert isinstance(self.channel, SupportChannel)
+        return self.channel.tally(self.reports)
 
     def rates(self) -> tuple[Fraction, Fraction]:
         """The chances that a report supports the truth, and another answer, over the blend."""
@@ -244,7 +251,8 @@ def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
     k, n = channels[0].domain.size, len(group.reports)
     few, odds = _ENTRIES // k, odds_by_weight(channels, list(group.mix))
-    if n > few and group.reports.size <= _BYTES:
+    # Up to sixteen answers there are few different reports, and counting them is quick.
+    if k > 16 and n > few and group.reports.size <= _BYTES:
         return Packed.of(Bits.of(group.reports, k), odds)
     # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
     if n > few and len(_distinct(group.reports[: 2 * few])[0]) > few:

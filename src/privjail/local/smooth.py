@@ -51,7 +51,7 @@ class Counts:
                 "smoothing needs reports that support single answers", do='use method="ml" or "unbiased"'
             )
         p, q = (float(rate) for rate in group.rates())
-        tally = channel.tally(group.reports).astype(np.float64)
+        tally = group.tally.astype(np.float64)
         return Counts(tally, group.count, p, q, isinstance(channel, KaryResponse))
 
     def log_chance(self, t: Floats) -> Floats:
