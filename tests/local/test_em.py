@@ -179,6 +179,7 @@ def test_reports_too_many_for_a_matrix_have_the_same_likelihood(channels, monkey
     group = Group(channels, HALF, channels[0].draw(people(500)))
     dense = likelihood(group)
     monkeypatch.setattr(module, "_ENTRIES", 40)
+    monkeypatch.setattr(module, "_SHORT", 3)
     packed = likelihood(group)
 
     assert isinstance(dense, Dense) and isinstance(packed, Packed)

@@ -27,8 +27,8 @@ from privjail.local.unary import Unary, odds_by_weight
 
 C = TypeVar("C", bound=Channel)
 _ENTRIES = 2**24  # the largest dense array of (distinct report, answer) pairs: 128 MiB
-_BYTES = 160_000_000  # the most packed bits: ten million reports of 128 answers, or 1.28 million of 1,000
-_SOME = 2**18
+_BYTES = 80_000_000  # the most packed bits: ten million reports of 64 answers, or 640,000 of 1,000
+_SOME, _SHORT = 2**18, 16
 _SALTED = 2**25  # the most different hashed reports, all of which are looked at in each step
 
 
@@ -251,8 +251,8 @@ def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
     k, n = channels[0].domain.size, len(group.reports)
     few, odds = _ENTRIES // k, odds_by_weight(channels, list(group.mix))
-    # Up to sixteen answers there are few different reports, and counting them is quick.
-    if k > 16 and n > few and group.reports.size <= _BYTES:
+    # Of short reports there are few different ones, and counting them is quick.
+    if k > _SHORT and n > few and group.reports.size <= _BYTES:
         return Packed.of(Bits.of(group.reports, k), odds)
     # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
     if n > few and len(_distinct(group.reports[: 2 * few])[0]) > few:
