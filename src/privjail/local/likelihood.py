@@ -252,27 +252,20 @@ def _unary(group: Group) -> Likelihood:
     k, n = channels[0].domain.size, len(group.reports)
     few, odds = _ENTRIES // k, odds_by_weight(channels, list(group.mix))
     # Of short reports there are few different ones, and counting them is quick.
-    if k > _SHORT and n > few and group.reports.size <= _BYTES:
+    if k > _SHORT and n > few:
+        if group.reports.size > _BYTES:
+            most = _BYTES // group.reports.shape[1]
+            raise RefusedError(
+                f"maximum likelihood looks at whole reports, of {k:,} bits each: at most {most:,} of them",
+                do='use method="smooth", or estimate from a part of the reports',
+            )
         return Packed.of(Bits.of(group.reports, k), odds)
-    # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
-    if n > few and len(_distinct(group.reports[: 2 * few])[0]) > few:
-        raise _too_many(k)
     distinct, seen = _distinct(group.reports)
-    if len(distinct) > few:
-        raise _too_many(k)
     rows = channels[0].bits(distinct)
     odds = odds[rows.sum(axis=1, dtype=np.int64)]
     certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
     law = np.where(certain[:, None], rows, 1 + (np.where(certain, 1, odds)[:, None] - 1) * rows)
     return Dense(law, seen.astype(np.int64))
-
-
-def _too_many(k: int) -> RefusedError:
-    most = _BYTES // -(-k // 8)
-    return RefusedError(
-        f"maximum likelihood looks at whole reports, of {k:,} bits each: at most {most:,} of them",
-        do='use method="smooth", or estimate from a part of the reports',
-    )
 
 
 def _distinct(packed: Reports) -> tuple[Reports, Ints]:
