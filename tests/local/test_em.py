@@ -8,9 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from privjail.errors import RefusedError
 from privjail.local import Categories, KaryResponse, LocalHashing, Survey, Unary, Warner
-from privjail.local.em import maximise
-from privjail.local.likelihood import Group, likelihood
+from privjail.local import likelihood as module
+from privjail.local.em import _top, maximise
+from privjail.local.likelihood import Dense, Group, Hashed, Packed, likelihood
+from privjail.local.packed import Bits
 
 from .channels import COUNTING, FOUR, codes
 
@@ -158,3 +161,92 @@ def test_counts_that_vary_more_than_any_population_explains_are_fitted_in_few_st
     steps: list[float] = []
     Survey("", {"t": channel}, {"t": 1}).estimate(reports, method="ml", progress=steps.append)
     assert len(steps) < 300
+
+
+@pytest.mark.parametrize("k", [2, 9, 16, 17, 40])
+def test_sums_over_packed_bits_are_those_over_bits(k):
+    rng = np.random.default_rng(k)
+    rows = rng.integers(0, 2, size=(300, k), dtype=np.uint8)
+    bits = Bits.of(np.packbits(rows, axis=1, bitorder="little"), k)
+    x, w = rng.random(k), rng.random(300)
+    assert bits.dot(x) == pytest.approx(rows @ x)
+    assert bits.transposed(w) == pytest.approx(w @ rows)
+    assert (bits.ones() == rows.sum(axis=1)).all()
+
+
+@pytest.mark.parametrize("channels", [BLENDS["unary"], (Unary(FOUR, F(1), F(1, 5)), Unary(FOUR, F(1), F(2, 5)))])
+def test_reports_too_many_for_a_matrix_have_the_same_likelihood(channels, monkeypatch):
+    group = Group(channels, HALF, channels[0].draw(people(500)))
+    dense = likelihood(group)
+    monkeypatch.setattr(module, "_ENTRIES", 40)
+    monkeypatch.setattr(module, "_SHORT", 3)
+    packed = likelihood(group)
+
+    assert isinstance(dense, Dense) and isinstance(packed, Packed)
+    for f in (TRUTH, np.array([0.1, 0.2, 0.3, 0.4])):
+        assert packed.seen @ np.log(packed.forward(f)) == pytest.approx(dense.seen @ np.log(dense.forward(f)))
+        weights = [part.seen / part.forward(f) for part in (packed, dense)]
+        assert packed.adjoint(weights[0]) == pytest.approx(dense.adjoint(weights[1]))
+        assert packed.bend(f) == pytest.approx(dense.bend(f))
+
+
+@pytest.mark.parametrize("name", BLENDS)
+def test_the_bend_is_the_information_along_the_simplex_or_its_diagonal(name):
+    channels = BLENDS[name]
+    part = likelihood(Group(channels, HALF, channels[0].draw(people(800))))
+    columns = np.stack([part.forward(corner) for corner in np.eye(4)], axis=1)
+    information = (columns * part.pull(TRUTH)[:, None]).T @ columns
+    if name == "kary":  # exactly: the rest of the information vanishes where frequencies add up to 1
+        step = np.array([0.3, -0.4, 0.2, -0.1])
+        assert part.bend(TRUTH) @ step**2 == pytest.approx(step @ information @ step)
+    else:
+        apart = information[~np.eye(4, dtype=bool)].mean()
+        diagonal = np.diag(information)
+        assert part.bend(TRUTH) == pytest.approx(np.maximum(diagonal - apart, 1e-3 * diagonal))
+
+
+def test_a_parabola_s_top_on_the_simplex_beats_every_other_point():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        start, slope, bend = rng.dirichlet(np.ones(6)), rng.normal(0, 20, size=6), rng.uniform(1, 50, size=6)
+        top = _top(start, slope, bend)
+
+        def height(x, start=start, slope=slope, bend=bend):
+            return slope @ (x - start) - bend @ (x - start) ** 2 / 2
+
+        assert top.min() >= 0 and abs(top.sum() - 1) < 1e-12
+        assert all(height(top) >= height(0.9 * top + 0.1 * x) for x in rng.dirichlet(np.ones(6), size=50))
+
+
+@pytest.mark.parametrize("build", [LocalHashing.of, Unary.optimised, KaryResponse.of])
+def test_few_steps_are_enough_however_little_a_report_says(build):
+    """EM alone takes hundreds: the less a report says, the smaller its steps."""
+    channel = build(Categories.numbered(60), F(1, 2))
+    reports = channel.draw((60 * np.random.default_rng(1).random(20_000) ** 2).astype(np.int64))
+    steps: list[float] = []
+    found = Survey("", {"t": channel}, {"t": 1}).estimate(reports, method="ml", progress=steps.append)
+    assert len(steps) < 15 and abs(found.frequencies.sum() - 1) < 1e-9
+
+
+def test_unary_reports_that_are_too_many_are_refused_with_a_number(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", 40)
+    monkeypatch.setattr(module, "_BYTES", 100)
+    channel = Unary.optimised(Categories.numbered(20), 1)
+    with pytest.raises(RefusedError, match="at most 33 of them"):
+        likelihood(Group((channel,), (F(1),), channel.draw(np.zeros(200, dtype=np.int64))))
+
+
+@pytest.mark.parametrize("truths", [("2/5", "4/5"), ("1", "1")])
+def test_few_hashed_reports_of_very_many_have_the_same_likelihood(truths, monkeypatch):
+    channels = tuple(LocalHashing(FOUR, 3, F(truth)) for truth in truths)
+    group = Group(channels, HALF, channels[0].draw(people(400)))
+    hashed = likelihood(group)
+    monkeypatch.setattr(module, "_SALTED", 10)
+    dense = likelihood(group)
+
+    assert isinstance(hashed, Hashed) and isinstance(dense, Dense)
+    assert hashed.seen @ np.log(hashed.forward(TRUTH)) == pytest.approx(dense.seen @ np.log(dense.forward(TRUTH)))
+    assert hashed.bend(TRUTH) == pytest.approx(dense.bend(TRUTH))
+    monkeypatch.setattr(module, "_ENTRIES", 100)
+    with pytest.raises(RefusedError, match="at most 25 reports"):
+        likelihood(group)

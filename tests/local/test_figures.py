@@ -65,10 +65,10 @@ def test_figure_2_hiding_helps_the_weak_only_and_only_in_the_middle():
     assert {i for i, f in found.items() if f["w"].hidden < f["w"].public} == set(range(43, 67))
 
 
-@pytest.mark.slow  # half a minute of planning over every mix
-def test_one_script_draws_every_figure(tmp_path):
+@pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_one_script_draws_every_figure(tmp_path, every):
     script = [sys.executable, str(ROOT / "examples" / "local_figures.py")]
-    given = ["--out", str(tmp_path), "--runs", "200"]
+    given = ["--out", str(tmp_path), "--runs", "200", "--every", str(every)]
     done = subprocess.run([*script, *given], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in tmp_path.iterdir()}

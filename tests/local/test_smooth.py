@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import gammaln
 
 from privjail.errors import RefusedError
 from privjail.local import Categories, Grid, KaryResponse, LocalHashing, Piecewise, Survey, Table, Unary
 from privjail.local.prior import Prior, priors
 from privjail.local.simplex import project
-from privjail.local.smooth import Counts, _cells, _posterior, posterior_mean
+from privjail.local.smooth import Counts, _cells, _posterior, caution, posterior_mean
 
 points = st.lists(st.floats(-2, 2), min_size=2, max_size=8).map(np.array)
 
@@ -54,6 +55,33 @@ def test_the_posterior_mean_is_the_exact_one_of_a_dirichlet(evenness):
     counts = [Counts(tally, 100, 1.0, 0.0, exclusive=True)]
     found, _ = _posterior(_cells(counts, np.ones(5)), counts, Prior(5, evenness))
     assert found == pytest.approx((tally + evenness) / (100 + 5 * evenness), abs=0.004)
+
+
+def test_the_evidence_is_the_exact_one_of_a_dirichlet():
+    """k-ary response without noise: how likely each evenness makes these counts is known in closed form."""
+    tally = np.array([30.0, 22, 14, 9, 7, 5, 4, 3, 2, 2, 1, 1, 0, 0, 0, 0])
+    k, n = len(tally), tally.sum()
+    counts = [Counts(tally, int(n), 1.0, 0.0, exclusive=True)]
+
+    def exact(a):
+        return gammaln(k * a) - gammaln(n + k * a) + (gammaln(tally + a) - gammaln(a)).sum()
+
+    def found(a):
+        return _posterior(_cells(counts, np.ones(k)), counts, Prior(k, a))[1]
+
+    for a in (0.1, 0.3, 3.0, 30.0, 1e3):
+        assert found(a) - found(1.0) == pytest.approx(exact(a) - exact(1.0), abs=0.35)
+
+
+def test_each_prior_counts_by_its_evidence_and_its_trust():
+    rng = np.random.default_rng(9)
+    counts = [Counts(rng.binomial(4000, 0.2 + 0.3 * rng.dirichlet(np.ones(12))).astype(float), 4000, 0.5, 0.2, False)]
+    every = priors(12, caution(counts))
+    parts = [_posterior(_cells(counts, np.ones(12)), counts, prior) for prior in every]
+    weights = np.array([prior.weight * np.exp(e - parts[0][1]) for prior, (_, e) in zip(every, parts, strict=True)])
+    mean = weights @ np.array([centre for centre, _ in parts]) / weights.sum()
+    assert 0.05 < (weights / weights.sum()).max() < 0.95  # several count, so a wrong weight shows
+    assert posterior_mean(counts) == pytest.approx(mean / mean.sum(), abs=1e-9)
 
 
 def test_evidence_prefers_the_prior_that_made_the_frequencies():

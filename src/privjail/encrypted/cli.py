@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from privjail.encrypted.memory import keep
-from privjail.errors import DPError, PlanError
+from privjail.errors import PlanError
+from privjail.terminal import told
 
 app = typer.Typer(
     name="encrypted",
@@ -26,23 +28,13 @@ app = typer.Typer(
 keys_app = typer.Typer(help="Make a server's folder, or tickets for owners and the operator.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
 screen, notes = Console(), Console(stderr=True)
+_errors = partial(told, notes)
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, study.json.", exists=True, dir_okay=False)]
 Folder = Annotated[Path, typer.Argument(help="The server's folder.", exists=True, file_okay=False)]
 Address = Annotated[str, typer.Option(help="host:port that the others will use")]
 Listen = Annotated[str | None, typer.Option(help="host:port to listen on, if it is another one")]
 Operator = Annotated[Path, typer.Option("--operator", help="The operator's ticket.", exists=True, dir_okay=False)]
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """What is wrong and what to do, without a traceback that might show a value."""
-    try:
-        yield
-    except DPError as wrong:
-        notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
-        notes.print(str(wrong), markup=False, highlight=False)
-        raise typer.Exit(2) from None
 
 
 @contextmanager

@@ -24,7 +24,10 @@ def expected_error(survey: Survey, n: int, frequencies: Sequence[float] | Floats
     k = survey.domain.size
     truth = np.full(k, 1 / k) if frequencies is None else np.asarray(frequencies, dtype=np.float64)
     if n < 1 or truth.shape != (k,) or abs(truth.sum() - 1) > 1e-9 or (truth < 0).any():
-        raise PlanError("an expected error needs n ≥ 1 and one frequency for each answer, adding up to 1")
+        raise PlanError(
+            "an expected error needs n ≥ 1 and one frequency for each answer, adding up to 1",
+            do="say how many people will answer",
+        )
     even = np.full(k, 1 / k)
     if survey.hidden:
         blend = Group(tuple(survey.menu.values()), tuple(survey.mix[t] for t in survey.menu), _NOBODY)

@@ -43,12 +43,14 @@ class Channel(ABC):
         """Every output, one by one."""
 
     @abstractmethod
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Outputs, each with inputs, that stand for all others by symmetry.
 
         For this channel and those ``beside`` it (of the same shape), every (output, set of inputs) has
-        the same joint probabilities, up to one common factor, as one listed here. It makes k = 1,000
-        as cheap as k = 3.
+        the same joint probabilities, up to one common factor, as one listed here; with a ``mix``, those that
+        decide no strength may be left out. It makes k = 1,000 as cheap as k = 3.
         """
 
     @abstractmethod
@@ -74,6 +76,10 @@ class Channel(ABC):
     @abstractmethod
     def read(self, texts: list[str]) -> Reports:
         """The inverse of ``write``; refuses anything that no respondent could have sent."""
+
+    @abstractmethod
+    def checked(self, reports: Reports) -> Reports:
+        """Reports as an array; refuses anything that no respondent could have sent."""
 
     @cached_property
     def ratio(self) -> Fraction | None:
@@ -122,7 +128,9 @@ class TableChannel(Channel):
     def outputs(self) -> Iterator[int]:
         return iter(range(self.size()))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         every = tuple(range(self.domain.size))
         return ((o, every) for o in self.outputs())
 
@@ -142,17 +150,33 @@ class TableChannel(Channel):
     def read(self, texts: list[str]) -> Reports:
         return read_codes(texts, self.size())
 
+    def checked(self, reports: Reports) -> Reports:
+        return check_codes(reports, self.size())
+
 
 def read_codes(texts: list[str], size: int) -> Reports:
     """Whole numbers from 0 to size − 1, or an error that says where, not what."""
     try:
         codes = np.array([int(text) for text in texts], dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
-        codes = np.array([-1], dtype=np.int64)
-    wrong = np.flatnonzero((codes < 0) | (codes >= size))
-    if wrong.size:
-        raise SchemaError(
-            f"{wrong.size} of {len(texts)} reports are none that this channel can send",
-            do="check that the reports belong to this survey; drop forged ones before estimating",
-        )
+        raise _forged("some") from None
+    return check_codes(codes, size)
+
+
+def check_codes(reports: Reports, size: int) -> Reports:
+    """A list of whole numbers from 0 to size − 1, or an error that says how many are wrong, not which."""
+    codes = np.asarray(reports)
+    if codes.size == 0:
+        return codes.astype(np.int64).ravel()
+    if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
+        raise SchemaError("reports must be a list of whole numbers", do="read texts with the channel's read first")
+    if codes.min() < 0 or codes.max() >= size:
+        raise _forged(f"{int(((codes < 0) | (codes >= size)).sum())}")
     return codes
+
+
+def _forged(how_many: str) -> SchemaError:
+    return SchemaError(
+        f"{how_many} of the reports are none that this channel can send",
+        do="check that the reports belong to this survey; drop forged ones before estimating",
+    )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from privjail.errors import DPError, PlanError
+from privjail.errors import PlanError
 from privjail.local.domain import Categories
 from privjail.local.estimate import Estimate
-from privjail.local.formats import column, read_table, write_table
+from privjail.local.formats import column, read_table, write_table, writing
 from privjail.local.mean import Mean
 from privjail.local.page import page as make_page
 from privjail.local.pbp import Strength
@@ -26,6 +27,7 @@ from privjail.local.plan import Plan, plan_binary, plan_kary, plan_unary
 from privjail.local.plots import error_of_plan
 from privjail.local.respondent import Memory, Respondent
 from privjail.local.survey import Survey
+from privjail.terminal import told
 
 app = typer.Typer(
     name="local",
@@ -33,22 +35,12 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 screen, notes = Console(), Console(stderr=True)
+_errors = partial(told, notes)
 PLANNERS = {"kary": plan_kary, "binary": plan_binary, "unary": plan_unary}
 
 SurveyFile = Annotated[Path, typer.Option("--survey", "-s", help="The survey as JSON: domain, menu, mix.")]
 Input = Annotated[str, typer.Argument(help="CSV, JSON lines or Parquet; - for standard input.")]
 Output = Annotated[str, typer.Option("--out", "-o", help="CSV, JSON lines or Parquet; - for the screen.")]
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """What is wrong and what to do, without a traceback that might show a value."""
-    try:
-        yield
-    except DPError as wrong:
-        notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
-        notes.print(str(wrong), markup=False, highlight=False)
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -179,9 +171,11 @@ def plan(
         screen.print(f"{'Hide' if hidden < public else 'Publish'} the parameters: {verdict}.")
         _show_strengths(better.strengths())
         if out is not None:
-            out.write_text(better.to_json() + "\n", encoding="utf-8")
+            with writing(out):
+                out.write_text(better.to_json() + "\n", encoding="utf-8")
         if plot is not None:
-            error_of_plan(best, [10**i for i in range(2, 7)], plot)
+            with writing(plot):
+                error_of_plan(best, [10**i for i in range(2, 7)], plot)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -211,7 +205,9 @@ def page(
 ) -> None:
     """One static HTML file that randomises an answer on the respondent's own device."""
     with _errors():
-        out.write_text(make_page(Survey.load(survey)), encoding="utf-8")
+        text = make_page(Survey.load(survey))
+        with writing(out):
+            out.write_text(text, encoding="utf-8")
 
 
 def _show(result: Estimate | Mean) -> None:

@@ -15,6 +15,7 @@ from privjail.errors import PlanError, SchemaError
 from privjail.local.exact import Rational, fraction
 
 Ints = npt.NDArray[np.int64]
+LARGEST_GRID = 1000  # a law on it has a million exact entries
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,10 @@ class Grid:
     steps: int
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.low >= self.high:
-            raise PlanError("a grid needs low < high and at least one step")
+        if not 1 <= self.steps <= LARGEST_GRID or self.low >= self.high:
+            raise PlanError(
+                f"a grid needs low < high and 1 to {LARGEST_GRID:,} steps", do="100 steps are plenty beside the noise"
+            )
 
     @staticmethod
     def of(low: Rational, high: Rational, steps: int) -> Grid:
@@ -108,7 +111,7 @@ Domain = Categories | Grid
 
 def domain_from(spec: Mapping[str, Any]) -> Domain:
     """The domain that a survey file describes."""
-    if "categories" in spec:
+    if isinstance(spec.get("categories"), list):
         return Categories(tuple(spec["categories"]))
     if {"low", "high", "steps"} <= spec.keys():
         return Grid.of(spec["low"], spec["high"], spec["steps"])

@@ -86,10 +86,12 @@ def _decode(group: Group) -> _Decoded:
     channel, n = group.channel, group.count
     if isinstance(channel, SupportChannel):
         p, q = (float(rate) for rate in group.rates())
-        seen = channel.tally(group.reports) / n
+        tally = group.tally
         reach = 1 / abs(p - q)
         even = q + (p - q) / channel.domain.size
-        variances = seen * (1 - seen) * reach**2 / n
+        # As if two more reports were for each answer and two against (Agresti, Coull 1998): no error is 0.
+        likely_rate = (tally + 2) / (n + 4)
+        variances, seen = likely_rate * (1 - likely_rate) * reach**2 / n, tally / n
         return _Decoded(group, (seen - q) / (p - q), variances, even * (1 - even) * reach**2, reach)
     if isinstance(channel, TableChannel):
         return _decode_table(group)
@@ -106,8 +108,9 @@ def _decode_table(group: Group) -> _Decoded:
     inverse = np.linalg.pinv(law)
     seen = group.counts() / n
     centre = inverse @ seen
-    variances = np.maximum(inverse**2 @ seen - centre**2, 0) / n
     even = law.mean(axis=1)
+    mixed = (n * seen + 4 * even) / (n + 4)  # as above: four more reports, of evenly spread answers
+    variances = np.maximum(inverse**2 @ mixed - (inverse @ mixed) ** 2, 0) / n
     design = float((inverse**2 @ even - (inverse @ even) ** 2).mean())
     return _Decoded(group, centre, variances, design, float(np.ptp(inverse, axis=1).max()))
 
@@ -149,14 +152,14 @@ def _estimate(
 def quantile(level: float) -> float:
     """How many standard errors an interval of this level reaches to either side."""
     if not 0 < level < 1:
-        raise PlanError(f"a level must lie between 0 and 1, got {level}")
+        raise PlanError(f"a level must lie between 0 and 1, got {level}", do="use 0.95")
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _filled(groups: Sequence[Group]) -> list[Group]:
     filled = [group for group in groups if group.count]
     if not filled:
-        raise PlanError("there are no reports to estimate from")
+        raise PlanError("there are no reports to estimate from", do="collect some first")
     return filled
 
 

@@ -30,7 +30,7 @@ def probability(value: Rational, what: str) -> Fraction:
     """A fraction between 0 and 1."""
     number = fraction(value, what)
     if not 0 <= number <= 1:
-        raise PlanError(f"{what} must lie between 0 and 1, got {number}")
+        raise PlanError(f"{what} must lie between 0 and 1, got {number}", do='write it as "3/5" or 0.6')
     return number
 
 
@@ -38,7 +38,7 @@ def ratio_below(epsilon: Rational) -> Fraction:
     """A fraction just below e^ε, so that a channel built from it is never weaker than asked."""
     eps = fraction(epsilon, "ε")
     if not 0 < eps <= 40:
-        raise BudgetError(f"ε must be above 0 and at most 40, got {float(eps)}")
+        raise BudgetError(f"ε must be above 0 and at most 40, got {float(eps)}", do="1 is common")
     with localcontext() as ctx:
         ctx.prec = _DIGITS
         ctx.rounding = ROUND_FLOOR

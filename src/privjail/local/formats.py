@@ -8,6 +8,8 @@ report 0011 does not become 11.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ ENDINGS = (".csv", ".json", ".jsonl", ".parquet")
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """All columns as text. ``-`` is standard input, as CSV."""
+    """``-`` is standard input, as CSV. CSV is read as text; ``column`` turns all else into text."""
     import pandas as pd
 
     try:
@@ -30,8 +32,9 @@ def read_table(path: str) -> pd.DataFrame:
         if ending == ".csv":
             return pd.read_csv(path, dtype=str, keep_default_na=False)
         if ending == ".parquet":
-            return pd.read_parquet(path).astype(str)
-        return pd.read_json(path, lines=True, dtype=False).astype(str)
+            return pd.read_parquet(path)
+        lines = not Path(path).read_text(encoding="utf-8").lstrip().startswith("[")  # or one list of records
+        return pd.read_json(path, lines=lines, dtype=False)
     except (OSError, ValueError, ImportError) as wrong:
         # The parser's own words may quote a line of the file, so only its type is passed on.
         raise SchemaError(
@@ -43,18 +46,35 @@ def write_table(frame: pd.DataFrame, path: str) -> None:
     """``-`` is standard output, as CSV."""
     if path == "-":
         frame.to_csv(sys.stdout, index=False)
-    elif (ending := _ending(path)) == ".csv":
-        frame.to_csv(path, index=False)
-    elif ending == ".parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        frame.to_json(path, orient="records", lines=True, force_ascii=False)
+        return
+    ending = _ending(path)
+    with writing(path):
+        if ending == ".csv":
+            frame.to_csv(path, index=False)
+        elif ending == ".parquet":
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_json(path, orient="records", lines=True, force_ascii=False)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """A file that cannot be written is an error of the caller, said in our words."""
+    try:
+        yield
+    except (OSError, ValueError) as wrong:
+        raise SchemaError(
+            f"{path} cannot be written ({type(wrong).__name__})", do="check its folder and its ending"
+        ) from None
 
 
 def column(frame: pd.DataFrame, name: str) -> list[str]:
     if name not in frame.columns:
         raise SchemaError(f"the file has no column {name!r}", do=f"name one column {name!r}")
-    return frame[name].tolist()
+    missing = int(frame[name].isna().sum())
+    if missing:  # as text they would be "None" or "nan", which may be somebody's answer
+        raise SchemaError(f"{missing} of {len(frame)} rows have no {name!r}", do="leave these rows out")
+    return frame[name].astype(str).tolist()
 
 
 def _ending(path: str) -> str:

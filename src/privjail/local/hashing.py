@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Channel, Floats, Reports, SupportChannel, read_codes
+from privjail.local.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
 from privjail.local.domain import Categories
-from privjail.local.entropy import Ints, below, bernoulli
+from privjail.local.entropy import Bools, Ints, below, bernoulli
 from privjail.local.exact import Rational, probability, ratio_below
 
 LARGEST = 2**26  # different reports that are counted at once: 512 MiB
@@ -41,7 +41,7 @@ class LocalHashing(SupportChannel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", probability(self.truth, "truth"))
         if not 2 <= self.cells <= 2**16 or self.domain.size > 2**20:
-            raise PlanError("local hashing takes 2 to 65,536 cells and at most 2**20 answers")
+            raise PlanError("local hashing takes 2 to 65,536 cells and at most 2**20 answers", do="see LocalHashing.of")
         if self.truth * self.cells == 1:
             raise PlanError("with truth = 1/cells a report says nothing", do="raise truth")
 
@@ -95,7 +95,9 @@ class LocalHashing(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(self.prime * (self.prime - 1) * self.cells))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         # a = 1, b = 0, y = 0: answer 0 is supported, answer 1 is not (cells ≥ 2). Every other report
         # has the same two probabilities; some support all answers or none, which bounds nothing more.
         yield 0, (0, 1)
@@ -109,7 +111,10 @@ class LocalHashing(SupportChannel):
         return (a * self.prime + b) * self.cells + y
 
     def read(self, texts: list[str]) -> Reports:
-        return read_codes(texts, self.prime * (self.prime - 1) * self.cells)
+        return read_codes(texts, self.salted)
+
+    def checked(self, reports: Reports) -> Reports:
+        return check_codes(reports, self.salted)
 
     def tally(self, reports: Reports) -> Ints:
         if self.salted > LARGEST:  # a huge domain: walk the reports instead of all salts
@@ -134,6 +139,13 @@ class LocalHashing(SupportChannel):
         for d in range(self.domain.size):
             total[d] = int((((a + 1) * d + b) % self.prime % self.cells == y).sum())
         return total
+
+    def supports(self, reports: Reports) -> Bools:
+        """Which answers each report supports, answers across."""
+        rest, y = np.divmod(reports, self.cells)
+        a, b = np.divmod(rest, self.prime)
+        cells = (np.outer(a + 1, np.arange(self.domain.size)) + b[:, None]) % self.prime % self.cells
+        return np.asarray(cells == y[:, None], dtype=np.bool_)
 
     @cached_property
     def _moved(self) -> Ints:

@@ -60,7 +60,9 @@ class KaryResponse(SupportChannel, TableChannel):
     def law(self, output: int, value: int) -> Fraction:
         return self.truth if output == value else self.lie
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         # Relabelling the answers turns any output into answer 0 and any other input into answer 1.
         yield 0, (0, 1)
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -19,12 +20,16 @@ import numpy as np
 from privjail.errors import PlanError, RefusedError
 from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
 from privjail.local.entropy import Ints
-from privjail.local.hashing import LARGEST, LocalHashing
+from privjail.local.hashing import LocalHashing
 from privjail.local.kary import KaryResponse
+from privjail.local.packed import Bits
 from privjail.local.unary import Unary, odds_by_weight
 
 C = TypeVar("C", bound=Channel)
-_ENTRIES = 2**27  # the largest dense array of (distinct report, answer) pairs: 1 GiB
+_ENTRIES = 2**24  # the largest dense array of (distinct report, answer) pairs: 128 MiB
+_BYTES = 80_000_000  # the most packed bits: ten million reports of 64 answers, or 640,000 of 1,000
+_SOME, _SHORT = 2**18, 16
+_SALTED = 2**25  # the most different hashed reports, all of which are looked at in each step
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,22 @@ class Group:
     def channel(self) -> Channel:
         return self.channels[0]
 
+    @cached_property
+    def tally(self) -> Ints:
+        """How many reports support each answer."""
+        assert isinstance(self.channel, SupportChannel)
+        return self.channel.tally(self.reports)
+
     def rates(self) -> tuple[Fraction, Fraction]:
         """The chances that a report supports the truth, and another answer, over the blend."""
         pairs = [c.rates for c in self.channels if isinstance(c, SupportChannel)]
         p = sum((m * pair[0] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
         q = sum((m * pair[1] for m, pair in zip(self.mix, pairs, strict=True)), Fraction(0))
         if p == q:
-            raise RefusedError("under this mix the reports say nothing: truth and lies are equally likely")
+            raise RefusedError(
+                "under this mix the reports say nothing: truth and lies are equally likely",
+                do="choose channels that favour the truth",
+            )
         return p, q
 
     def table(self) -> Floats:
@@ -73,9 +87,29 @@ class Likelihood(ABC):
     @abstractmethod
     def adjoint(self, weights: Floats) -> Floats: ...
 
+    @abstractmethod
+    def bend(self, frequencies: Floats) -> Floats:
+        """The information's diagonal, less its average elsewhere.
+
+        A constant added to every entry means nothing along the simplex; what is left of the information
+        is often nearly this diagonal. It only guides steps: no result depends on it.
+        """
+
+    def pull(self, frequencies: Floats) -> Floats:
+        """seen / chance², and 0 for what was never seen."""
+        chance = self.forward(frequencies)
+        return np.divide(self.seen, chance**2, out=np.zeros_like(chance), where=self.seen > 0)
+
     def information(self, frequencies: Floats) -> Floats | None:
         """Fisher's information about all frequencies, or None where it is too large to write down."""
         return None
+
+
+def _less_others(diagonal: Floats, total: float) -> Floats:
+    """The diagonal of a matrix with this total, less the average of all other entries; kept above 0."""
+    k = len(diagonal)
+    others = (total - float(diagonal.sum())) / (k * (k - 1))
+    return np.asarray(np.maximum(diagonal - others, 1e-3 * diagonal), dtype=np.float64)
 
 
 class Dense(Likelihood):
@@ -91,8 +125,12 @@ class Dense(Likelihood):
     def adjoint(self, weights: Floats) -> Floats:
         return np.asarray(self.law.T @ weights, dtype=np.float64)
 
+    def bend(self, frequencies: Floats) -> Floats:
+        weights = self.pull(frequencies)
+        return _less_others(weights @ self.law**2, float(weights @ self.law.sum(axis=1) ** 2))
+
     def information(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         return np.asarray((self.law * weights[:, None]).T @ self.law, dtype=np.float64)
 
 
@@ -108,34 +146,75 @@ class TwoLevels(Likelihood):
     def adjoint(self, weights: Floats) -> Floats:
         return self.forward(weights)  # the matrix is symmetric
 
+    def bend(self, frequencies: Floats) -> Floats:
+        # What ``information`` adds to this, a number for each row and one for each column, is 0 along the simplex.
+        bend = self.gap**2 * self.pull(frequencies)
+        return np.asarray(np.maximum(bend, 1e-3 * bend.mean()), dtype=np.float64)
+
     def information(self, frequencies: Floats) -> Floats:
-        weights = self.seen / self.forward(frequencies) ** 2
+        weights = self.pull(frequencies)
         shared = self.low * self.gap * weights + self.low**2 * weights.sum() / 2
         full = np.diag(self.gap**2 * weights) + shared[:, None] + shared[None, :]
         return np.asarray(full, dtype=np.float64)
 
 
+class Packed(Likelihood):
+    """Unary reports as they came, bits and all: for more of them than a matrix can hold."""
+
+    def __init__(self, bits: Bits, low: Floats, gap: Floats) -> None:
+        self.bits, self.low, self.gap = bits, low, gap
+        self.seen = np.ones(len(low))
+
+    @staticmethod
+    def of(bits: Bits, odds: Floats) -> Packed:
+        ones = bits.ones().astype(np.int64)
+        certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
+        return Packed(bits, np.where(certain, 0.0, 1.0)[ones], np.where(certain, 1.0, odds - 1)[ones])
+
+    def forward(self, frequencies: Floats) -> Floats:
+        return np.asarray(self.low * frequencies.sum() + self.gap * self.bits.dot(frequencies), dtype=np.float64)
+
+    def adjoint(self, weights: Floats) -> Floats:
+        supported = self.bits.transposed(weights * self.gap)
+        return np.asarray(weights @ self.low + supported, dtype=np.float64)
+
+    def bend(self, frequencies: Floats) -> Floats:
+        if len(self.seen) > _SOME:  # a guide for steps need not be exact: the first reports stand for all
+            part = Packed(self.bits.first(_SOME), self.low[:_SOME], self.gap[:_SOME])
+            return part.bend(frequencies) * (len(self.seen) / _SOME)
+        weights = self.pull(frequencies)
+        supported = self.bits.transposed(weights * self.gap * (self.gap + 2 * self.low))
+        every = self.forward(np.ones(self.bits.size))
+        return _less_others(weights @ self.low + supported, float(weights @ every**2))
+
+
 class Hashed(Likelihood):
     """All salts of local hashing at once: the cost of a step does not grow with n."""
 
-    def __init__(self, channel: LocalHashing, odds: float, reports: Reports) -> None:
-        if channel.salted > LARGEST:
-            raise RefusedError(
-                "maximum likelihood over so many salts would not fit in memory", do='use method="smooth"'
-            )
-        self.channel, self.odds = channel, odds
+    def __init__(self, channel: LocalHashing, low: float, high: float, reports: Reports) -> None:
+        self.channel, self.low, self.gap = channel, low, high - low
         self.shape = (channel.prime, channel.cells, channel.prime - 1)
-        self.seen = channel.counted(reports).ravel()
+        counts = channel.counted(reports).ravel()
+        self.at = np.flatnonzero(counts)
+        self.seen = counts[self.at]
 
     def forward(self, frequencies: Floats) -> Floats:
-        supported = self.channel.spread(frequencies).ravel()
-        supported *= self.odds - 1
-        supported += frequencies.sum()
-        return supported
+        supported = self.channel.spread(frequencies).ravel()[self.at]
+        return np.asarray(self.low * frequencies.sum() + self.gap * supported, dtype=np.float64)
+
+    def _supported(self, weights: Floats) -> Floats:
+        every = np.zeros(self.channel.salted)
+        every[self.at] = weights
+        return self.channel.gather(every.reshape(self.shape))
 
     def adjoint(self, weights: Floats) -> Floats:
-        supported = self.channel.gather(weights.reshape(self.shape))
-        return np.asarray(weights.sum() + (self.odds - 1) * supported, dtype=np.float64)
+        return np.asarray(self.low * weights.sum() + self.gap * self._supported(weights), dtype=np.float64)
+
+    def bend(self, frequencies: Floats) -> Floats:
+        weights, every = self.pull(frequencies), self.forward(np.ones(self.channel.domain.size))
+        both = (self.low + self.gap) ** 2 - self.low**2
+        diagonal = self.low**2 * weights.sum() + both * self._supported(weights)
+        return _less_others(diagonal, float(weights @ every**2))
 
 
 def likelihood(group: Group) -> Likelihood:
@@ -149,29 +228,43 @@ def likelihood(group: Group) -> Likelihood:
     if isinstance(first, Unary):
         return _unary(group)
     if isinstance(first, LocalHashing):
-        high = sum((m * c.truth for c, m in _pairs(group, LocalHashing)), Fraction(0))
-        low = sum((m * c.lie for c, m in _pairs(group, LocalHashing)), Fraction(0))
-        return Hashed(first, float(high / low), group.reports)
+        return _hashed(first, group)
     raise PlanError(f"no likelihood is known for {type(first).__name__}")
+
+
+def _hashed(channel: LocalHashing, group: Group) -> Likelihood:
+    high = float(sum((m * c.truth for c, m in _pairs(group, LocalHashing)), Fraction(0)))
+    low = float(sum((m * c.lie for c, m in _pairs(group, LocalHashing)), Fraction(0)))
+    if channel.salted <= _SALTED:
+        return Hashed(channel, low, high, group.reports)
+    k = channel.domain.size
+    distinct, seen = np.unique(group.reports, return_counts=True)
+    if len(distinct) * k > _ENTRIES:
+        raise RefusedError(
+            f"maximum likelihood for {k:,} hashed answers takes at most {_ENTRIES // k:,} reports at this ε",
+            do='use method="smooth", or estimate from a part of the reports',
+        )
+    return Dense(np.where(channel.supports(distinct), high, low), seen.astype(np.int64))
 
 
 def _unary(group: Group) -> Likelihood:
     channels = [c for c, _ in _pairs(group, Unary)]
-    most = _ENTRIES // channels[0].domain.size
-    # A part tells soon whether there are too many: sorting ten million reports only to refuse takes minutes.
-    if len(group.reports) <= 2 * most or len(_distinct(group.reports[: 2 * most])[0]) <= most:
-        distinct, seen = _distinct(group.reports)
-    else:
-        distinct = group.reports
-    if len(distinct) > most:
-        raise RefusedError(
-            f"maximum likelihood over more than {most:,} different reports would not fit in memory",
-            do='use method="smooth", or estimate from a part of the reports',
-        )
-    bits = channels[0].bits(distinct)
-    odds = odds_by_weight(channels, list(group.mix))[bits.sum(axis=1, dtype=np.int64)]
+    k, n = channels[0].domain.size, len(group.reports)
+    few, odds = _ENTRIES // k, odds_by_weight(channels, list(group.mix))
+    # Of short reports there are few different ones, and counting them is quick.
+    if k > _SHORT and n > few:
+        if group.reports.size > _BYTES:
+            most = _BYTES // group.reports.shape[1]
+            raise RefusedError(
+                f"maximum likelihood looks at whole reports, of {k:,} bits each: at most {most:,} of them",
+                do='use method="smooth", or estimate from a part of the reports',
+            )
+        return Packed.of(Bits.of(group.reports, k), odds)
+    distinct, seen = _distinct(group.reports)
+    rows = channels[0].bits(distinct)
+    odds = odds[rows.sum(axis=1, dtype=np.int64)]
     certain = np.isinf(odds)  # yes = 1: an answer that the report does not support is impossible
-    law = np.where(certain[:, None], bits, 1 + (np.where(certain, 1, odds)[:, None] - 1) * bits)
+    law = np.where(certain[:, None], rows, 1 + (np.where(certain, 1, odds)[:, None] - 1) * rows)
     return Dense(law, seen.astype(np.int64))
 
 

@@ -41,15 +41,17 @@ def mean(groups: Sequence[Group], level: float = 0.95) -> Mean:
     """The average of decoded reports, groups weighted by how noisy their design is."""
     filled = [group for group in groups if group.count]
     if not filled:
-        raise PlanError("there are no reports to estimate from")
+        raise PlanError("there are no reports to estimate from", do="collect some first")
     guesses = [_guesses(group) for group in filled]
-    weights = np.array([g.count / _noise(g, guess) for g, guess in zip(filled, guesses, strict=True)])
+    noises = [_noise(g, guess) for g, guess in zip(filled, guesses, strict=True)]
+    weights = np.array([g.count / noise for g, noise in zip(filled, noises, strict=True)])
     weights /= weights.sum()
     value = variance = influence = 0.0
-    for weight, group, guess in zip(weights, filled, guesses, strict=True):
-        decoded = guess[group.reports]
+    for weight, group, guess, noise in zip(weights, filled, guesses, noises, strict=True):
+        decoded, n = guess[group.reports], group.count
         value += weight * float(decoded.mean())
-        variance += weight**2 * float(decoded.var()) / group.count
+        # As if four more reports had come from evenly spread numbers: a single report has an error, too.
+        variance += weight**2 * (n * float(decoded.var()) + 4 * noise) / (n + 4) / n
         influence = max(influence, weight * float(np.ptp(guess)) / group.count)
     error = variance**0.5
     reach = quantile(level) * error

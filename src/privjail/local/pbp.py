@@ -78,7 +78,7 @@ def strengths(menu: Mapping[str, Channel], mix: Mix) -> dict[str, Strength]:
     exact = shares(mix, menu)
     worst: dict[str, Fraction | None] = dict.fromkeys(menu, Fraction(1))
     blend: Fraction | None = Fraction(1)
-    for output, inputs in next(iter(menu.values())).patterns(tuple(menu.values())):
+    for output, inputs in next(iter(menu.values())).patterns(tuple(menu.values()), tuple(exact.values())):
         # weights[d][θ] = Pr(θ)·P_θ[o|d]; equal rows need to be looked at once only.
         weights = {tuple(exact[t] * menu[t].law(output, d) for t in menu) for d in inputs}
         for column, theta in enumerate(menu):

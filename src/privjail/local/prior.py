@@ -15,9 +15,10 @@ import numpy as np
 
 from privjail.local.channel import Floats
 
-EVENNESS = (0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
-TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
-EMPTY = (0.3, 0.5, 0.8, 0.95)
+EVENNESS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
+FLAT = ((30.0, 0.15), (1e3, 0.015))  # evenness of answers that are neither empty nor outliers, and its weight
+TAILS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+EMPTY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,15 @@ class Prior:
         return float(square - self.k**-2.0)
 
 
-def priors(k: int) -> list[Prior]:
-    """Every shape that is averaged over, for a question with k answers."""
-    # The more answers, the likelier that the largest of them is mere noise: the more trust in evenness.
-    even = max(0.5, k / 100)
-    found = [Prior(k, a, weight=even if a > 1 else 1.0) for a in EVENNESS]
+def priors(k: int, caution: float = 0.0) -> list[Prior]:
+    """Every shape that is averaged over, for a question with k answers; the even ones trusted by ``caution``."""
+    # Less than one answer's worth of evenness would put everybody into one answer.
+    found = [Prior(k, a, weight=max(0.5, k / 60, caution) if a > 1 else 1.0) for a in EVENNESS if a * k >= 0.3]
     for share in TAILS:
         rest = share / (k * Prior(k, 1.0, tail=True)._outlier)
         if rest < 0.9:
-            found += [Prior(k, a, rest, tail=True) for a in (0.3, 1e3)]
+            found += [Prior(k, a, rest, tail=True, weight=w) for a, w in ((0.3, 0.15), *FLAT)]
     for rest in EMPTY:
         if (1 - rest) * k >= 1:
-            found += [Prior(k, a, rest) for a in (1.0, 1e3)]
+            found += [Prior(k, a, rest, weight=w) for a, w in ((1.0, 0.15), *FLAT)]
     return found

@@ -63,12 +63,18 @@ class Memory:
         if self._path is None:
             return
         draft = self._path.with_name(self._path.name + ".new")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(self._kept, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, self._path)
+        try:
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(self._kept, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self._path)
+        except OSError:
+            # Unsaved, a report would be forgotten and drawn again: it must not be sent.
+            raise SchemaError(
+                "the memory of reports cannot be written, so none is sent", do="check its folder"
+            ) from None
 
 
 class Respondent:

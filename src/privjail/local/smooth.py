@@ -27,6 +27,7 @@ from privjail.local.prior import Prior, priors
 FEW = 3  # answers; two free numbers, where Stein's effect begins only at three
 _CELLS, _REACH = 20, 6.0  # cells of 0.6 standard errors with two points each, six errors to either side
 _COARSE = 16
+STEPS, _CAUTION = 10_000, 1e6
 _STEEP = 1e9  # the largest tilt, in units of 1/k
 _NEVER = -1e300
 _EXACT = 1e-6  # log likelihood: for few answers EM is cheap enough to go to the end
@@ -50,7 +51,7 @@ class Counts:
                 "smoothing needs reports that support single answers", do='use method="ml" or "unbiased"'
             )
         p, q = (float(rate) for rate in group.rates())
-        tally = channel.tally(group.reports).astype(np.float64)
+        tally = group.tally.astype(np.float64)
         return Counts(tally, group.count, p, q, isinstance(channel, KaryResponse))
 
     def log_chance(self, t: Floats) -> Floats:
@@ -84,7 +85,7 @@ def posterior_mean(counts: Sequence[Counts], *, progress: Callable[[float], None
     distinct = [replace(c, tally=tally) for c, tally in zip(counts, seen, strict=True)]
     cells = _cells(distinct, times.astype(np.float64))
     means, evidence = [], []
-    for prior in priors(len(place)):
+    for prior in priors(len(place), caution(counts)):
         centre, weight = _posterior(cells, distinct, prior)
         means.append(centre)
         evidence.append(weight + np.log(prior.weight))
@@ -93,6 +94,21 @@ def posterior_mean(counts: Sequence[Counts], *, progress: Callable[[float], None
     shares = np.exp(np.array(evidence) - max(evidence))
     best = (shares @ np.array(means))[place.ravel()]
     return np.asarray(best / best.sum(), dtype=np.float64)
+
+
+def caution(counts: Sequence[Counts]) -> float:
+    """How much more to trust that answers are alike: what it costs to fall for noise if they are.
+
+    Who believes one answer that stands out by a standard error is off by σ²/k. The yardstick is what 10,000 EM
+    steps from the even start leave, which multiply each frequency by about exp(c·noise): (exp(c²σ²) − 1)/k².
+    docs/decisions/0206-smooth.md.
+    """
+    k, n = len(counts[0].tally), sum(c.n for c in counts)
+    if any(c.q == 0 for c in counts):
+        return 0.0  # honest reports among them: little noise
+    variance = 1 / sum(c.n * (c.p - c.q) ** 2 / (c.q * (1 - c.q)) for c in counts)
+    speed = STEPS / k * sum(c.n / n * ((c.p - c.q) / c.q) ** 2 for c in counts)
+    return min(float(k * variance / np.expm1(min(speed**2 * variance, 700.0))), _CAUTION)
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ class Survey:
 
     def __post_init__(self) -> None:
         if not self.menu:
-            raise PlanError("a survey needs at least one parameter on its menu")
+            raise PlanError("a survey needs at least one parameter on its menu", do="add a channel to the menu")
         if len({channel.domain for channel in self.menu.values()}) != 1:
-            raise PlanError("all parameters of a survey must share one domain")
+            raise PlanError("all parameters of a survey must share one domain", do="write one survey for each")
         if self.hidden:
             check_shape(self.menu)
         object.__setattr__(self, "mix", shares(self.mix, self.menu))
@@ -66,13 +66,19 @@ class Survey:
 
     def groups(self, reports: Reports, thetas: Sequence[str] | None = None) -> list[Group]:
         """Reports sorted by the law that made them: one blend if θ is hidden, else one group for each θ."""
+        reports = next(iter(self.menu.values())).checked(reports)
         if self.hidden:
             return [Group(tuple(self.menu.values()), tuple(self.mix[t] for t in self.menu), reports)]
         if thetas is None and len(self.menu) > 1:
             raise SchemaError("parameters are public, but no report says its own", do="add a theta column")
         names = np.asarray(thetas if thetas is not None else [next(iter(self.menu))] * len(reports))
+        if names.shape != (len(reports),):
+            raise SchemaError(f"{len(reports)} reports, but {names.size} parameters", do="give one for each report")
         if not set(names.tolist()) <= set(self.menu):
-            raise SchemaError("some reports name a parameter that is not on the menu")
+            raise SchemaError(
+                "some reports name a parameter that is not on the menu",
+                do=f"the menu has: {', '.join(self.menu)}",
+            )
         one = (Fraction(1),)
         return [Group((channel,), one, reports[names == theta]) for theta, channel in self.menu.items()]
 

@@ -29,8 +29,8 @@ class Table(TableChannel):
     def __post_init__(self) -> None:
         rows = tuple(tuple(probability(p, "a law's entry") for p in row) for row in self.rows)
         object.__setattr__(self, "rows", rows)
-        if any(len(row) != self.domain.size for row in rows):
-            raise PlanError("a law needs one column for each answer")
+        if not rows or any(len(row) != self.domain.size for row in rows):
+            raise PlanError("a law needs one row for each output, one column for each answer", do="rows[o][d] = P[o|d]")
         if any(sum(column) != 1 for column in zip(*rows, strict=True)):
             raise PlanError("each column of a law must add up to exactly 1", do='write chances as "1/3"')
 

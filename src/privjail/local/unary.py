@@ -39,7 +39,7 @@ class Unary(SupportChannel):
         object.__setattr__(self, "yes", probability(self.yes, "yes"))
         object.__setattr__(self, "no", probability(self.no, "no"))
         if self.yes <= self.no:
-            raise PlanError("unary encoding needs yes > no, or its reports say nothing")
+            raise PlanError("unary encoding needs yes > no, or its reports say nothing", do="see Unary.optimised")
 
     @staticmethod
     def symmetric(domain: Categories, epsilon: Rational) -> Unary:
@@ -73,13 +73,19 @@ class Unary(SupportChannel):
     def outputs(self) -> Iterator[int]:
         return iter(range(2**self.domain.size))
 
-    def patterns(self, beside: Sequence[Channel] = ()) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def patterns(
+        self, beside: Sequence[Channel] = (), mix: Sequence[Fraction] = ()
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         # Relabelling turns any report with w ones into the first w answers; the law looks only at
         # w and at the bit of the input, so one supported and one unsupported input stand for all.
         # If all share the rate of false ones, no^(w−1)·(1 − no)^(k−w−1) is a common factor: w = 1 will do.
         k = self.domain.size
         alike = all(isinstance(other, Unary) and other.no == self.no for other in beside)
-        for ones in (1,) if alike else range(k + 1):
+        if alike:
+            kinds: Sequence[int] = (1,)
+        else:
+            kinds = _telling([c for c in beside if isinstance(c, Unary)], mix) or range(k + 1)
+        for ones in kinds:
             yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
 
     def draw(self, values: Ints) -> Reports:
@@ -130,6 +136,18 @@ class Unary(SupportChannel):
         digits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(-1, k)
         return np.packbits(digits - ord("0"), axis=1, bitorder="little")
 
+    def checked(self, reports: Reports) -> Reports:
+        k = self.domain.size
+        packed = np.asarray(reports)
+        # A one beyond the last answer was packed by nobody.
+        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != (k + 7) // 8 or (
+            k % 8 and (packed[:, -1] >> (k % 8)).any()
+        ):
+            raise SchemaError(
+                f"these are no packed reports of {k} bits", do="use what the channel's read returns"
+            )
+        return packed
+
     def spec(self) -> dict[str, Any]:
         return {"channel": "unary", "yes": str(self.yes), "no": str(self.no)}
 
@@ -141,9 +159,53 @@ def odds_by_weight(channels: list[Unary], mix: list[Fraction]) -> Floats:
     the law of a report still looks only at its number of ones, so k + 1 numbers say it all.
     """
     k = channels[0].domain.size
-    odds = [1.0]
-    for ones in range(1, k):
-        high = sum((m * c.law_by_weight(ones, True) for c, m in zip(channels, mix, strict=True)), Fraction(0))
-        low = sum((m * c.law_by_weight(ones, False) for c, m in zip(channels, mix, strict=True)), Fraction(0))
-        odds.append(float(high / low) if low else np.inf)
-    return np.array([*odds, 1.0])  # no ones, or all: the report favours no answer
+    if len({c.no for c in channels}) == 1:  # then the number of ones says nothing more
+        no, yes = channels[0].no, sum((m * c.yes for c, m in zip(channels, mix, strict=True)), Fraction(0))
+        same = float(yes * (1 - no) / (no * (1 - yes))) if no and yes < 1 else np.inf
+        return np.array([1.0, *[same] * (k - 1), 1.0])
+    ones = np.arange(1, k)
+    with np.errstate(divide="ignore"):  # log 0 is the logarithm of what cannot happen
+        logs = [_logs(c, float(m), ones) for c, m in zip(channels, mix, strict=True)]
+        high, low = (np.logaddexp.reduce([pair[i] for pair in logs], axis=0) for i in (0, 1))
+        odds = np.where(np.isneginf(low), np.inf, np.exp(high - np.where(np.isneginf(low), 0, low)))
+    return np.array([1.0, *odds, 1.0])  # no ones, or all: the report favours no answer
+
+
+def _logs(channel: Unary, share: float, ones: Ints) -> tuple[Floats, Floats]:
+    """The logarithm of share · P[a report with so many ones], when it supports the answer and when not."""
+    from scipy.special import xlogy
+
+    yes, no, k = float(channel.yes), float(channel.no), channel.domain.size
+    high = np.log(share * yes) + xlogy(ones - 1, no) + xlogy(k - ones, 1 - no)
+    low = np.log(share * (1 - yes)) + xlogy(ones, no) + xlogy(k - 1 - ones, 1 - no)
+    return high, low
+
+
+_SURE = 1e-6  # logarithms below are right to some 1e-9
+
+
+def _telling(channels: list[Unary], mix: Sequence[Fraction]) -> list[int]:
+    """Numbers of ones that decide every strength of this menu; none if that is not clear beforehand.
+
+    Floats only sort out what cannot be the largest loss; what is left is computed exactly. With no ones, or all,
+    every answer has the same probability and nothing is lost. A parameter that covers herself does so at the same
+    ratio whatever the number of ones, so one such number stands for all.
+    """
+    ordered = sorted(channels, key=lambda c: c.no)
+    odds = [c.yes * (1 - c.no) / (c.no * (1 - c.yes)) if c.no and c.yes < 1 else None for c in ordered]
+    known = [o for o in odds if o is not None]
+    if not mix or len(known) < len(odds) or known not in (sorted(known), sorted(known, reverse=True)):
+        return []
+    k = channels[0].domain.size
+    logs = [_logs(c, float(m), np.arange(1, k)) for c, m in zip(channels, mix, strict=True)]
+    # More ones favour a larger ``no``, and odds come in its order: so the blend's odds are largest at an end.
+    kept = {1, k - 1}
+    for mine, theirs in ((0, 1), (1, 0)):
+        for theta, pair in enumerate(logs):
+            own = np.abs(pair[mine] - pair[theirs])
+            others = [np.abs(pair[mine] - other[theirs]) for i, other in enumerate(logs) if i != theta]
+            cover = np.min(others, axis=0)
+            loss = np.minimum(own, cover)
+            near = loss > loss.max() - _SURE
+            kept |= {1 + int(loss.argmax()), *(1 + np.flatnonzero(near & (cover < own + _SURE))).tolist()}
+    return sorted(kept)

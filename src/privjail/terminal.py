@@ -1,0 +1,22 @@
+"""What the command lines share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from privjail.errors import DPError
+
+
+@contextmanager
+def told(notes: Console) -> Iterator[None]:
+    """What is wrong and what to do, without a traceback that might show a value."""
+    try:
+        yield
+    except DPError as wrong:
+        notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
+        notes.print(str(wrong), markup=False, highlight=False)
+        raise typer.Exit(2) from None
