@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 from privjail.engines.batches import Table
@@ -10,7 +9,7 @@ from privjail.engines.columns import code_of
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit
+from privjail.plan.node import NOT_YET, Lit, put
 
 TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
 
@@ -40,13 +39,15 @@ def levels_of(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
 
 def picked(rows: Filter) -> tuple[Expr, int, int] | None:
     """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
-    return _picked(rows.condition)
-
-
-@lru_cache(maxsize=4096)
-def _picked(condition: Expr) -> tuple[Expr, int, int] | None:
-    match condition:
-        case Compare("==", by, Lit() as key) if by.domain.labels is not None:
-            code = code_of(by, key.value)
-            return None if code is None else (by, code, len(by.domain.labels))
-    return None
+    condition = rows.condition
+    if not isinstance(condition, Compare):
+        return None
+    if condition.group is NOT_YET:
+        found = None
+        match condition:
+            case Compare("==", by, Lit() as key) if by.domain.labels is not None:
+                code = code_of(by, key.value)
+                found = None if code is None else (by, code, len(by.domain.labels))
+        put(condition, "group", found)
+    known: tuple[Expr, int, int] | None = condition.group
+    return known

@@ -1,8 +1,8 @@
 """What a node costs to build and to keep, in bytes: rough, but never far too little.
 
-Facts are derived when a node is built, so a node whose facts would not fit is refused before it is built. Most facts
-are shared with the inputs; what grows are lists of cells, linear forms over cells, labels, and vectors that are taken
-apart into one distance for each element.
+A node whose facts would not fit is refused before it is built: its inputs' facts, derived by then, bound them. Most
+facts are shared with the inputs; what grows are lists of cells, linear forms over cells, labels, and vectors that are
+taken apart into one distance for each element.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from privjail.errors import PlanError
 from privjail.ops.carried import constant
@@ -23,7 +23,7 @@ from privjail.plan.domain import (
     float_below,
 )
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, node
+from privjail.plan.node import NOT_YET, Lit, node
 from privjail.plan.physical import dtype_of
 
 
@@ -38,6 +38,9 @@ class Compare(Expr):
     op: str  # "==", "<" or ">"
     a: Expr
     b: Expr | Lit
+
+    key: ClassVar[Any] = NOT_YET  # the keys for which it is true, kept by filter.py
+    group: ClassVar[Any] = NOT_YET  # the group that it picks, kept by the engine
 
     def __post_init__(self) -> None:
         if self.op not in ("==", "<", ">"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -12,7 +11,7 @@ from privjail.ops.logic import Logic, Not
 from privjail.plan.cells import Cell
 from privjail.plan.domain import BoolDomain, CategoryDomain, Interval
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, node
+from privjail.plan.node import NOT_YET, Lit, node, put
 from privjail.plan.rows import MOST_CELLS, Rows, refine
 
 
@@ -67,8 +66,17 @@ def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:
     return refine(rows, condition, (Lit.of(True),))
 
 
-@lru_cache(maxsize=4096)
-def single_key(condition: Expr) -> tuple[Expr, tuple[Lit, ...]] | None:
+def single_key(condition: Expr) -> SingleKey:
+    """The same as found_key; for a comparison, which picks the same group of many tables, looked up once."""
+    if not isinstance(condition, Compare):
+        return found_key(condition)
+    if condition.key is NOT_YET:
+        put(condition, "key", found_key(condition))
+    known: SingleKey = condition.key
+    return known
+
+
+def found_key(condition: Expr) -> SingleKey:
     """The one finite column that decides a condition, and the keys for which it is true.
 
     A missing value is a key of its own: ~isin(…) is true for it, and its rows are in no label's cell.
@@ -84,6 +92,7 @@ def single_key(condition: Expr) -> tuple[Expr, tuple[Lit, ...]] | None:
 
 
 MISSING = Lit.of(None)
+SingleKey = tuple[Expr, tuple[Lit, ...]] | None
 Truth = bool | None  # None: null
 Decided = tuple[Expr, tuple[Lit, ...], Truth]
 
