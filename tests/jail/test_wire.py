@@ -290,8 +290,9 @@ BANNED = {
 }  # fmt: skip
 
 
-#: What a curator runs on programs that she was sent, on dummy data, before she grants anything. Not part of a jail.
-AUDIT = {SRC / "verify" / "audit.py", SRC / "verify" / "audit_run.py"}
+#: What a curator runs on programs that she was sent, on dummy data, before she grants anything; and what runs published
+#: packages in environments of their own, to judge them. Not part of a jail.
+AUDIT = {SRC / "verify" / f"{name}.py" for name in ("audit", "audit_run", "audit_taps", "published")}
 
 
 @pytest.mark.parametrize("path", sorted({*SRC.rglob("*.py")} - AUDIT), ids=lambda p: str(p.relative_to(SRC)))

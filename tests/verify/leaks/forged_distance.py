@@ -13,5 +13,5 @@ from privjail.plan.distance import Distance
 from privjail.plan.value import Listed
 
 total = df["cost"].sum()
-object.__setattr__(total._value, "joint", Listed((Distance(1),)))
+object.__setattr__(total._value, "_facts", total._value.facts._replace(joint=Listed((Distance(1),))))
 print(total.reveal(eps=1))

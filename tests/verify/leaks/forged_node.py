@@ -19,9 +19,8 @@ from privjail.plan.value import Listed
 class Small(Tally):
     kind = "small"
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.fact(joint=Listed((Distance(Fraction(1, 1000)),)))
+    def derive(self):
+        return super().derive()._replace(joint=Listed((Distance(Fraction(1, 1000)),)))
 
     __match_args__ = Tally.__match_args__
 
