@@ -89,7 +89,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a sum moves like its first part",
-        {"ops.numbers:_added": always(lambda a, b: a), "ops.numbers:added": always(lambda distances: distances[0])},
+        {"ops.numbers:_added": always(lambda a, b: a)},
         test_numbers.test_the_claims_are_reached,
     ),
     Mutation(

@@ -84,7 +84,8 @@ class PolarsEngine:
                     done[each] = self._value(each, [])
             if not missing:
                 waiting.pop()
-                done[node] = self._value(node, [done[each] for each in inputs])
+                if node not in done:  # else it was waiting twice
+                    done[node] = self._value(node, [done[each] for each in inputs])
         return done[value]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:

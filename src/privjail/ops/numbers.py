@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 from privjail.errors import PlanError
-from privjail.plan.distance import Distance, added, show
+from privjail.plan.distance import Distance, show
 from privjail.plan.node import LONGEST, Node, node, put
 from privjail.plan.value import Facts, Joint, Listed, Shared, Together, Value, common_grid
 
 SHOWN = 4  # elements of a vector, in its text
-MOST_TERMS = 256  # of a sum that are looked at together
 
 
 def _same_shape(first: Value, *values: Value) -> None:
@@ -35,32 +33,16 @@ class Add(Value):
         put(self, "grid", common_grid((self.a.grid, self.b.grid)))
 
     def derive(self) -> Facts:
-        terms = self.inputs() if self.a._facts is None else (self.a, self.b)
-        joints = [v.joint for v in terms]
-        joint = reduce(_added, joints) if self.index else Listed((added([j.at(0) for j in joints]),))
-        return self.inherit(terms, joint)
-
-    _terms: ClassVar[tuple[Value, ...] | None] = None
+        return self.inherit((self.a, self.b), _added(self.a.joint, self.b.joint))
 
     def inputs(self) -> tuple[Value, ...]:
-        """Of a long sum, ((a + b) + c) + …, the last terms and what stands before them.
-
-        Its beginnings are not looked at one by one: that would take time that grows with the square of its length.
-        """
-        known = self._terms
-        if known is None:
-            found, before = [self.b], self.a
-            while isinstance(before, Add) and len(found) < MOST_TERMS:
-                found.append(before.b)
-                before = before.a
-            known = (before, *reversed(found))
-            self.fact(_terms=known)
-        return known
+        return (self.a, self.b)
 
     def compute(self, *inputs: Any) -> Any:
-        grid = self.grid
-        terms = [_on(v, each.grid, grid) for v, each in zip(inputs, self.inputs(), strict=True)]
-        return list(map(sum, zip(*terms, strict=True))) if self.index else sum(terms)
+        left, right = (_on(v, each.grid, self.grid) for v, each in zip(inputs, (self.a, self.b), strict=True))
+        if isinstance(left, list):
+            return [x + y for x, y in zip(left, right, strict=True)]
+        return left + right
 
     def text(self) -> str:
         first = str(self.a)

@@ -162,7 +162,7 @@ class Facts(NamedTuple):
 class Value(Node):
     """Private numbers with a public shape. How far they move is derived when it is first asked for.
 
-    What can be refused is refused when the node is built, so deriving its facts never fails.
+    What can be refused is refused when the node is built.
     """
 
     index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
@@ -194,7 +194,8 @@ class Value(Node):
                     put(v, "_facts", v.derive())
             if not lacking:
                 waiting.pop()
-                put(each, "_facts", each.derive())
+                if each._facts is None:  # else it was waiting twice
+                    put(each, "_facts", each.derive())
         assert self._facts is not None
         return self._facts
 
