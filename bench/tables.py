@@ -9,7 +9,6 @@ without noise, on the same frame. All in one run, in turns; medians of seven.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -23,9 +22,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.console import Console
+import shown
 from rich.progress import Progress
-from rich.table import Table
 
 from privjail import pandas as pd
 
@@ -241,15 +239,5 @@ def rows(quick: bool = False) -> list[Row]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, and no file of 100 million")
-    table = Table("work", "rival", "target", "measured")
-    for row in rows(parser.parse_args().quick):
-        table.add_row(*row)
-    Console(width=170).print(table)
-
-
 if __name__ == "__main__":
-
-    main()
+    shown.main(__doc__, "a tenth of the rows, and no file of 100 million", rows)

@@ -8,7 +8,6 @@ too, since each release waits for one.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -29,9 +28,8 @@ sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "bench"), str(ROOT / "src")]
 import adult  # noqa: E402
 import diffpid3  # noqa: E402
 import manual  # noqa: E402
-from rich.console import Console  # noqa: E402
+import shown  # noqa: E402
 from rich.progress import Progress  # noqa: E402
-from rich.table import Table  # noqa: E402
 
 import privjail as pj  # noqa: E402
 from privjail import pandas as pd  # noqa: E402
@@ -255,14 +253,5 @@ def rows(quick: bool = False) -> list[Row]:
     return out
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="a short session, and only the start of the rival's tree")
-    table = Table("work", "rival", "target", "measured")
-    for row in rows(parser.parse_args().quick):
-        table.add_row(*row)
-    Console(width=160).print(table)
-
-
 if __name__ == "__main__":
-    main()
+    shown.main(__doc__, "a short session, and only the start of the rival's tree", rows)

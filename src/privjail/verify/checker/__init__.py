@@ -125,9 +125,8 @@ class Report:
         for root in {cell[0] for cell in v.cells}:
             notion = self.sets[root[0]]["notion"]
             joint = v.capped or not proportional or (kind == "gaussian" and notion["kind"] == "approx")
-            for cell in (
-                cell for cell in v.cells if cell[0] == root
-            ):  # jointly: above where a unit is in several groups
+            # jointly: above where a unit is in several groups
+            for cell in [cell for cell in v.cells if cell[0] == root]:
                 several = (n for n, step in enumerate(cell[1:], 1) if joint and self.facts[step[0]].edits > 1)
                 due.add(cell[: next(several, len(cell))])
             for cost in (paid[cell] for cell in paid if cell[0] == root):

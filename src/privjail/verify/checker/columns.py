@@ -166,10 +166,8 @@ class Col(namedtuple("Col", "id kind fields inputs parts dom base")):
                 a, b = (labels.index(x) if labels and op != "==" and x is not None else x for x in (a, b))
                 return None if b is None else {"==": alike, "<": lt, ">": gt}[op](a, b)
             case "cut", [a, edges, names, right, lowest]:
-                ends, names = (
-                    [*map(float, edges)],
-                    names or self.dom.labels,
-                )  # what intervals are called does not matter
+                # what intervals are called does not matter
+                ends, names = [*map(float, edges)], names or self.dom.labels
                 if len({*names}) != len(ends) - 1 or sorted(ends) != ends:
                     raise Wrong("cut needs edges that rise, and a label for each interval")
                 i = (bisect_left if right else bisect_right)(ends, a) - 1 + bool(lowest and right and a == ends[0])
