@@ -41,6 +41,7 @@ class Connection:
         self._lock = threading.RLock()
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
+        self._forget = self._forgetting()
         self.notions: dict[str, str] = {}  # data set → the notion of privacy that its budget is kept in
         self._reset()
         self._open()
@@ -94,7 +95,7 @@ class Connection:
         return released.reply
 
     def _reset(self) -> None:
-        self._numbers: dict[int, tuple[Any, int]] = {}
+        self._numbers: dict[int, Sent] = {}  # by the id() of the node
         self._gone: list[int] = []
         self._next = 1
 
@@ -150,8 +151,6 @@ class Connection:
 
         A request id of 16 bytes that was used before gives the answer of then, and costs nothing more.
         """
-        for ask in asks:
-            ask.mechanism.check(ask.value)
         number = secrets.token_bytes(16) if request is None else request
         reply = self._in_session(lambda: self._send(number, asks))
         return [_public(answer) for answer in reply.answers]
@@ -159,14 +158,13 @@ class Connection:
     def _send(self, number: bytes, asks: list[Ask]) -> Any:
         from privjail.jail import encode
 
-        new: list[Node] = []
-        for ask in asks:
-            self._collect(ask.value, new)
+        new = encode.unsent([ask.value for ask in asks], self._numbers)
+        nodes = [encode.nodes(group, self._numbered(group), self._number) for group in new]
         gone, self._gone = self._gone, []
         request = self._pb.ReleaseRequest(
             session=self._session,
             request=number,
-            nodes=[encode.node(each, self._number(each), self._number) for each in new],
+            nodes=nodes,
             forget=gone,
             asks=[
                 self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism)) for ask in asks
@@ -177,42 +175,34 @@ class Connection:
             return self._call("Release", request, self._pb.ReleaseReply)
         except DPError:
             # Whether the jail took the nodes is not known: they get new numbers next time, and the old ones go.
-            self._gone += gone + [self._numbers.pop(id(each))[1] for each in new if id(each) in self._numbers]
+            lost = [self._numbers.pop(id(each), None) for group in new for each in group]
+            self._gone += gone + [sent.number for sent in lost if sent is not None]
             raise
 
-    def _collect(self, value: Node, new: list[Node]) -> None:
-        """Number the nodes that were not sent yet, inputs first."""
-        from privjail.jail.encode import inputs
+    def _numbered(self, group: list[Node]) -> int:
+        """Number nodes that were not sent yet, one after the other; the number of the first."""
+        first = self._next
+        for number, each in enumerate(group, first):
+            sent = Sent(each, self._forget)
+            sent.node, sent.number = id(each), number
+            self._numbers[id(each)] = sent
+        self._next += len(group)
+        return first
 
-        waiting = [value]
-        while waiting:
-            each = waiting[-1]
-            if id(each) in self._numbers:
-                waiting.pop()
-                continue
-            missing = [child for child in inputs(each) if id(child) not in self._numbers]
-            if missing:
-                waiting.extend(missing)
-                continue
-            waiting.pop()
-            number = self._next
-            self._next += 1
-            self._numbers[id(each)] = (weakref.ref(each, self._forgetting(id(each), number)), number)
-            new.append(each)
-
-    def _forgetting(self, key: int, number: int) -> Any:
+    def _forgetting(self) -> Callable[[Any], None]:
+        """What is called when a node that was sent is gone."""
         me = weakref.ref(self)
 
-        def forget(_: Any) -> None:
-            connection = me()
-            if connection is not None and connection._numbers.get(key, (None, 0))[1] == number:
+        def forget(sent: Any) -> None:
+            connection, key, number = me(), sent.node, sent.number
+            if connection is not None and connection._numbers.get(key) is sent:
                 del connection._numbers[key]
                 connection._gone.append(number)
 
         return forget
 
     def _number(self, each: Node) -> int:
-        return self._numbers[id(each)][1]
+        return self._numbers[id(each)].number
 
     def _balances(self) -> Any:
         def asked() -> Any:
@@ -238,6 +228,14 @@ class Connection:
             yield
         finally:
             self._caps.remove(caps)
+
+
+class Sent(weakref.ref[Node]):
+    """A reference to a node that was sent, and its number."""
+
+    __slots__ = ("node", "number")
+    node: int  # its id(), also when it is gone
+    number: int
 
 
 class Stream:

@@ -75,8 +75,8 @@ def leaves(node: pb.Node) -> list[pb.Field]:
     out, waiting = [], list(node.fields)
     while waiting:
         each = waiting.pop()
-        if each.WhichOneof("value") == "list":
-            waiting.extend(each.list.items)
+        if each.WhichOneof("value") in ("list", "each"):
+            waiting.extend(getattr(each, each.WhichOneof("value")).items)
         else:
             out.append(each)
     return out
@@ -108,7 +108,8 @@ class Mutator:
         for _ in range(r.randrange(1, 4)):
             r.choice(
                 [self.swap_fields, self.change_field, self.change_kind, self.change_ids, self.change_ask, self.change_ids,
-                 self.drop, self.repeat, self.change_session, self.change_caps, self.new_node, self.change_deep]
+                 self.drop, self.repeat, self.change_session, self.change_caps, self.new_node, self.change_deep,
+                 self.change_count]
             )(request)  # fmt: skip
         return "Release", request.SerializeToString()
 
@@ -145,6 +146,8 @@ class Mutator:
             for each in leaves(node):
                 if each.WhichOneof("value") == "node":
                     each.node += self.offset
+                if each.WhichOneof("value") == "nodes":
+                    each.nodes.ids[:] = [number + self.offset for number in each.nodes.ids]
         for ask in request.asks:
             ask.value += self.offset
 
@@ -169,6 +172,8 @@ class Mutator:
             case "node":
                 before = [n.id for n in request.nodes if n.id < node.id]
                 each.node = r.choice(before or [each.node])
+            case "nodes":
+                each.nodes.ids[r.randrange(len(each.nodes.ids))] = r.choice(self.ids(request))
         return None
 
     def node(self, request: pb.ReleaseRequest) -> pb.Node:
@@ -213,6 +218,19 @@ class Mutator:
         request.nodes.append(made)
         if request.asks and r.random() < 0.7:
             request.asks[0].value = made.id
+
+    def change_count(self, request: pb.ReleaseRequest) -> None:
+        """Another number of nodes in one message, or of what is given for each of them."""
+        r, node = self.r, self.node(request)
+        if r.random() < 0.5:
+            node.count = r.choice([0, 1, 2, 3, 50, 2**31, 2**32 - 1])
+        for each in node.fields:
+            if r.random() < 0.5:
+                numbers = [r.choice([*self.ids(request), 0, 2**64 - 1]) for _ in range(r.choice([0, 1, 2, node.count % 60]))]
+                each.nodes.ids[:] = numbers
+            elif r.random() < 0.5:
+                held = field(r, self.ids(request))
+                each.each.items.extend([held] * r.choice([0, 1, 2, node.count % 60]))
 
     def change_ids(self, request: pb.ReleaseRequest) -> None:
         r, node = self.r, self.node(request)

@@ -203,12 +203,36 @@ def test_nodes_come_back_as_themselves() -> None:
     back = dict(enumerate(nodes))
     sources = {n: 10**6 for n in {n.source for n in nodes if hasattr(n, "source")} if isinstance(n, Source)}
     back |= {i: n for n, i in sources.items()}
-    for each in nodes:
-        message = encode.node(each, 1, lambda n: numbers.get(n, sources.get(n, 10**6)))
-        made = decode.make(*decode.fields(pb.Node.FromString(message.SerializeToString()), back.get))
-        assert made is each
 
-    assert len({type(n).kind for n in nodes}) > 30
+
+    def sent(group: list[Node]) -> list[Node]:
+        message = encode.nodes(group, 1, lambda n: numbers.get(n, sources.get(n, 10**6)))
+        cls, several = decode.nodes(pb.Node.FromString(message.SerializeToString()), back.get)
+        return [decode.make(cls, values) for values in several]
+
+    for each in nodes:
+        assert sent([each]) == [each]
+    kinds = {type(n) for n in nodes}
+    for kind in kinds:  # several at once, too
+        group = [n for n in nodes if type(n) is kind]
+        assert sent(group) == group
+
+    assert len(kinds) > 30
+
+
+def test_what_was_not_sent_yet_goes_in_groups_each_after_what_it_refers_to() -> None:
+    nodes = nodes_of_many_programs()
+    known = {id(n) for n in nodes[::7]}
+    found = encode.unsent(nodes, known)
+    flat = [n for group in found for n in group]
+    place = {n: i for i, n in enumerate(flat)}
+
+    assert all(len({type(n) for n in group}) == 1 for group in found)
+    assert len(place) == len(flat) and not known & set(map(id, flat))
+    assert {n for n in nodes if id(n) not in known} <= set(flat)
+    for each in flat:
+        assert all(place[child] < place[each] for child in encode.inputs(each) if id(child) not in known)
+    assert len(found) < len(flat) / 5
 
 
 # -- time, logs and metrics

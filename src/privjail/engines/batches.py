@@ -20,45 +20,38 @@ import polars as pl
 
 from privjail.catalogue.disk import OnDisk
 from privjail.engines.columns import Computation
+from privjail.engines.selections import MOST, Array, Table, conditions
+from privjail.engines.whole import totals, without_keys
 from privjail.ops.filter import Filter
-from privjail.ops.sort import Sort
-from privjail.ops.source import Column, Source
-from privjail.ops.tally import grid_bounds, sum_grid
+from privjail.ops.source import Column
+from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.physical import named
-from privjail.plan.rows import Rows
 
-Array = np.ndarray[Any, Any]
-Table = tuple[Rows, tuple[Expr, ...], Expr | None]  # rows, keys, and the column to sum (None: count)
 BATCH = 1 << 18  # rows that Polars is given at a time
 BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
-MOST = 1 << 22  # rows whose amounts may be added as floats
-
-
-def conditions(rows: Rows) -> list[Expr] | None:
-    """What a row of the data set must meet to be among these rows; None if that depends on other rows."""
-    found: list[Expr] = []
-    while not isinstance(rows, Source):
-        match rows:
-            case Filter(above, condition):
-                found.append(condition)
-            case Sort(above):  # counts and sums do not depend on the order
-                pass
-            case _:
-                return None
-        rows = above
-    return found[::-1]
 
 
 def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
     """The counts or sums of several tables over one data set, in one pass."""
+    if isinstance(frame, pl.DataFrame) and any(map(without_keys, tables)):
+        alone = [table for table in tables if without_keys(table)]
+        others = [table for table in tables if not without_keys(table)]
+        found = dict(zip(alone, totals(frame, alone), strict=True))
+        found |= dict(zip(others, fill(frame, others), strict=True) if others else ())
+        return [found[table] for table in tables]
+    return in_batches(frame, tables)
+
+
+def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+    """The same, a batch of rows at a time."""
     plan = Plan(tables)
-    totals: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
+    sums: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
     for found in _in_parallel(plan.add_up, _batches(frame, plan)):
-        for total, part in zip(totals, found, strict=True):
+        for total, part in zip(sums, found, strict=True):
             total += part
-    return totals
+    return sums
 
 
 def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], pl.DataFrame]]:
@@ -149,9 +142,10 @@ class Batch:
             self.amounts[value] = amounts_of(self.columns[value], value.domain)
         mask, places = self.masks[needs], self.places[keys]
         amounts = None if value is None else self.amounts[value]
-        if mask is not None:
-            places = None if places is None else places[mask]
-            amounts = None if amounts is None else amounts[mask]
+        if mask is not None and places is not None:
+            places = np.where(mask, places, places.dtype.type(prod(shape)))  # the others are in no group
+        elif mask is not None and amounts is not None:
+            amounts = amounts[mask]
         return table_of(places, amounts, shape)
 
 
@@ -232,7 +226,8 @@ def amounts_of(column: pl.Series, domain: Domain) -> Array:
         return amounts
     amounts = amounts * float(1 / grid)  # a power of two: exact
     np.rint(amounts, out=amounts)
-    np.clip(amounts, low, high, out=amounts)  # rounding may pass a bound that is not on the grid
+    if not on_grid(domain):
+        np.clip(amounts, low, high, out=amounts)  # rounding may pass a bound that is not on the grid
     if column.null_count() and not low <= 0 <= high:
         amounts[column.is_null().to_numpy()] = 0
     return amounts

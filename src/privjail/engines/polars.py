@@ -15,9 +15,10 @@ import numpy as np
 import polars as pl
 
 from privjail.catalogue.disk import OnDisk
-from privjail.engines.batches import Array, Table, amounts_of, codes_of, conditions, fill, place_of, table_of
+from privjail.engines.batches import amounts_of, codes_of, fill, place_of, table_of
 from privjail.engines.cache import Cache
 from privjail.engines.columns import Computation, at_once, checked, code_of, inputs_first, spelled, spread, stepwise
+from privjail.engines.selections import Array, Table, conditions
 from privjail.engines.siblings import levels_of, picked, shape_of
 from privjail.ops.carried import Carried
 from privjail.ops.compare import Compare, exact

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from privjail.engines.batches import Table
 from privjail.engines.columns import code_of
+from privjail.engines.selections import Table
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
 from privjail.plan.expr import Expr

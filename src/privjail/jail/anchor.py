@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -43,9 +43,9 @@ class Note:
     safe: int = 0  # the newest entry that was on disk when this was noted
     run: str = ""  # of the machine, filled in when it is written; empty where the system does not say
 
-    def spelled(self) -> bytes:
+    def spelled(self, run: str = "") -> bytes:
         event = self.event
-        parts = {"hash": event.hash, "run": self.run, "safe": self.safe, "seq": event.seq}
+        parts = {"hash": event.hash, "run": run or self.run, "safe": self.safe, "seq": event.seq}
         if self.answer is not None:
             parts["answer"] = base64.b64encode(self.answer).decode()
         # The body is spelled already; to spell it a second time would cost as much as all the rest.
@@ -67,13 +67,14 @@ class Anchor:
     def write(self, slot: int, note: Note, sync: bool = True) -> None:
         """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
         run = note.run or machine_run()
-        body = replace(note, run=run).spelled()
+        body = note.spelled(run)
         content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
         fd = os.open(self._files[slot], os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             before = os.fstat(fd).st_size
-            with os.fdopen(fd, "wb", closefd=False) as file:
-                file.write(content)
+            written = 0
+            while written < len(content):
+                written += os.pwrite(fd, content[written:], written)
             if before > len(content):
                 os.ftruncate(fd, len(content))
             if sync or not run or before != len(content) or len(content) > PAGE:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import repeat
 from types import UnionType
 from typing import Any
 
@@ -92,30 +93,64 @@ def fraction(spelled: str) -> Fraction:
     return Fraction(_whole(top), below)
 
 
-def fields(message: pb.Node, known: Known) -> tuple[type[Node], list[Any]]:
-    """The operation that a message names, and its fields, each of the type that the operation declares."""
+def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[Any, ...]]]:
+    """The operation that a message names, and the fields of each of its nodes, of the types that it declares.
+
+    They are looked up one node at a time: a node may refer to those before it in the same message.
+    """
     cls = KINDS.get(message.kind)
     if cls is None:
         raise Malformed("there is no such operation")
     readers = _readers(cls)
     if len(readers) != len(message.fields):
         raise Malformed(f"{message.kind}: the number of fields is wrong")
-    values = []
-    for sent, (is_label, fits) in zip(message.fields, readers, strict=True):
-        value = _label(sent) if is_label else _field(sent, known)
-        if not fits(value):
-            raise Malformed(f"{message.kind}: a field has the wrong type")
-        values.append(value)
-    return cls, values
+    count = message.count or 1
+    columns = [each.column(sent, count, known) for sent, each in zip(message.fields, readers, strict=True)]
+    return cls, zip(*columns, strict=True)
+
+
+class Reader:
+    """Reads one field of an operation, and checks its type."""
+
+    def __init__(self, kind: str, type_: Any) -> None:
+        self._kind, self._is_label = kind, type_ == LABELS
+        self._fits = _fitting(type_)
+        self._good: set[type] = set()  # types of nodes that are known to fit
+
+    def column(self, sent: pb.Field, count: int, known: Known) -> Iterator[Any]:
+        """The field of each of several nodes."""
+        which = sent.WhichOneof("value")
+        if which not in ("nodes", "each"):
+            return repeat(self.read(sent, known), count)
+        if len(sent.nodes.ids if which == "nodes" else sent.each.items) != count:
+            raise Malformed(f"{self._kind}: a field is not given for each node")
+        if which == "nodes":
+            return (self.node(number, known) for number in sent.nodes.ids)
+        return (self.read(item, known) for item in sent.each.items)
+
+    def node(self, number: int, known: Known) -> Node:
+        found = _found(number, known)
+        if type(found) not in self._good:
+            self._check(found)
+            self._good.add(type(found))
+        return found
+
+    def read(self, sent: pb.Field, known: Known) -> Any:
+        value = _label(sent) if self._is_label else _field(sent, known)
+        self._check(value)
+        return value
+
+    def _check(self, value: Any) -> None:
+        if not self._fits(value):
+            raise Malformed(f"{self._kind}: a field has the wrong type")
 
 
 @cache
-def _readers(cls: type[Node]) -> list[tuple[bool, Callable[[Any], bool]]]:
-    """For each field of an operation: whether it is a label, and what says whether a value fits its declared type."""
-    return [(type_ == LABELS, _fitting(type_)) for type_ in declared(cls)]
+def _readers(cls: type[Node]) -> list[Reader]:
+    return [Reader(cls.kind, type_) for type_ in declared(cls)]
 
 
-def make(cls: type[Node], values: list[Any]) -> Node:
+def make(cls: type[Node], values: tuple[Any, ...]) -> Node:
     """A node from its fields; it derives its own facts, and refuses what makes no sense."""
     try:
         made: Node = cls(*values)
@@ -128,15 +163,19 @@ def make(cls: type[Node], values: list[Any]) -> Node:
     return made
 
 
+def _found(number: int, known: Known) -> Node:
+    found = known(number)
+    if found is None:
+        raise Malformed("a node refers to one that was not sent")
+    return found
+
+
 def _field(message: pb.Field, known: Known, depth: int = 0) -> Any:
     match message.WhichOneof("value"):
         case "none":
             return None
         case "node":
-            found = known(message.node)
-            if found is None:
-                raise Malformed("a node refers to one that was not sent")
-            return found
+            return _found(message.node, known)
         case "literal":
             return literal(message.literal)
         case "number":

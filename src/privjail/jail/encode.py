@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable, Container, Iterable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.source import Source
 from privjail.plan.node import Lit, Node, children, micros
 
+Ids = Callable[[Any], int]  # the number of a node
 LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
 
 
@@ -43,7 +45,7 @@ def literal(lit: Lit) -> pb.Literal:
     return pb.Literal(time=micros(lit.value))
 
 
-def field(value: Any, ids: Any) -> pb.Field:
+def field(value: Any, ids: Ids) -> pb.Field:
     """A field; ``ids`` gives the number of a node."""
     match value:
         case None:
@@ -78,21 +80,68 @@ def label(value: Any) -> pb.Field:
     return pb.Field(literal=literal(lit))
 
 
-def node(each: Node, number: int, ids: Any) -> pb.Node:
-    if isinstance(each, Source):
-        fields = [pb.Field(dataset=each.dataset.name)]
-    else:
-        types = declared(type(each))
-        fields = [
-            label(value) if type_ == LABELS else field(value, ids)
-            for value, type_ in zip(each.fields(), types, strict=True)
-        ]
-    return pb.Node(id=number, kind=type(each).kind, fields=fields)
+def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
+    """Nodes of one kind, which have the numbers from ``first`` on."""
+    cls = type(several[0])
+    if isinstance(several[0], Source):
+        return pb.Node(id=first, kind=cls.kind, fields=[pb.Field(dataset=several[0].dataset.name)])
+    columns = zip(*[each.fields() for each in several], strict=True)
+    fields = [
+        _column(values, ids) if type_ != LABELS else _labels(values)
+        for values, type_ in zip(columns, declared(cls), strict=True)
+    ]
+    return pb.Node(id=first, kind=cls.kind, fields=fields, count=len(several))
+
+
+def _column(values: tuple[Any, ...], ids: Ids) -> pb.Field:
+    """One field of several nodes: the same for all, or one for each."""
+    first = values[0]
+    if values.count(first) == len(values):  # nodes are compared by identity
+        return field(first, ids)
+    if all([isinstance(value, Node) and not isinstance(value, Lit) for value in values]):
+        return pb.Field(nodes=pb.Numbered(ids=list(map(ids, values))))
+    return pb.Field(each=pb.Fields(items=[field(value, ids) for value in values]))
+
+
+def _labels(values: tuple[Any, ...]) -> pb.Field:
+    if len(values) == 1:
+        return label(values[0])
+    return pb.Field(each=pb.Fields(items=[label(value) for value in values]))
 
 
 def inputs(each: Node) -> list[Node]:
     """The nodes that a node refers to; constants travel inside their node."""
     return [] if isinstance(each, Source) else [child for child in children(each) if not isinstance(child, Lit)]
+
+
+def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
+    """The nodes below some others, and these, that are not known: in groups of one kind, each after what it refers to.
+
+    What is known is known by its id(). A node stands with those of its kind, one group after the last of its inputs,
+    or in the same group if they are of its kind too.
+    """
+    places: dict[int, int] = {}
+    groups: dict[tuple[int, type[Node]], list[Node]] = {}
+    waiting: list[tuple[Node, list[Node] | None]] = [(each, None) for each in asked]
+    while waiting:
+        each, below = waiting.pop()
+        if id(each) in places or id(each) in known:
+            continue
+        if below is None:
+            below = [child for child in inputs(each) if id(child) not in known]
+            missing = [child for child in below if id(child) not in places]
+            if missing:
+                waiting.append((each, below))  # again, when these have their places
+                waiting += [(child, None) for child in missing]
+                continue
+        cls, place = type(each), 0
+        for child in below:
+            after = places[id(child)] + (type(child) is not cls)
+            if after > place:
+                place = after
+        places[id(each)] = place
+        groups.setdefault((place, cls), []).append(each)
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
 
 
 def mechanism(chosen: Mechanism) -> pb.Mechanism:

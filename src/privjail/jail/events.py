@@ -15,6 +15,7 @@ from typing import Any
 from privjail.errors import DPError
 
 GENESIS = "0" * 64
+SPELLER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 class LedgerError(DPError):
@@ -33,7 +34,7 @@ class Event:
 
 def spelled(body: dict[str, Any]) -> str:
     """One spelling for one body."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return SPELLER.encode(body)
 
 
 def chained(previous: str, seq: int, text: str) -> str:

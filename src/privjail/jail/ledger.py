@@ -109,9 +109,11 @@ class DurableLedger:
         }
 
     def earlier(self, user: str, request: str, digest: str) -> bytes | None:
-        """What was answered when the same was asked before, if it was."""
+        """What was answered when the same was asked before, if it was.
+
+        What another jail has answered just now may not be known yet: then it is found when the answer is to be kept.
+        """
         with self._lock:
-            self.refresh()
             return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:

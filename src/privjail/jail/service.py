@@ -93,7 +93,8 @@ class Service:
         if len(request.request) != 16:
             raise decode.Malformed("a request id has 16 bytes")
         limits = self.limits
-        limits.check("nodes in one request", len(request.nodes), limits.nodes_per_request)
+        several = sum([node.count or 1 for node in request.nodes])
+        limits.check("nodes in one request", several, limits.nodes_per_request)
         limits.check("asks in one request", len(request.asks), limits.asks_per_request)
         limits.check("caps in one request", len(request.caps), limits.caps_per_request)
         deadline = Deadline(limits.seconds_per_release)

@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from privjail.errors import DPError
@@ -40,51 +40,57 @@ class Session:
 
         A request that comes twice brings nodes that are there already: the same ones, or it is refused.
         """
-        new: dict[int, Node] = {}
+        new: list[int] = []
+        limits = self.limits
+        try:
+            for message in messages:
+                for number, built in enumerate(self._built(message, source), message.id):
+                    before = self.nodes.get(number)
+                    if before is None:
+                        limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
+                        new.append(number)
+                        self.nodes[number] = built
+                    elif before is not built:
+                        raise decode.Malformed("a node's number was used before, for another node")
+        except BaseException:
+            self.forget(new)
+            raise
+        return new
 
-        def known(number: int) -> Node | None:
-            return new.get(number) or self.nodes.get(number)
-
-        for message in messages:
-            built = self._build(message, known, source)
-            before = known(message.id)
-            if before is None:
-                new[message.id] = built
-            elif before is not built:
-                raise decode.Malformed("a node's number was used before, for another node")
-        self.nodes.update(new)
-        return list(new)
-
-    def _build(self, message: pb.Node, known: decode.Known, source: Callable[[str], Node]) -> Node:
+    def _built(self, message: pb.Node, source: Callable[[str], Node]) -> Iterator[Node]:
+        """The nodes of a message, each of which may refer to those before it."""
         limits = self.limits
         if message.kind == "source":
-            if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset":
+            if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset" or message.count > 1:
                 raise decode.Malformed("a source is a data set's name")
-            return source(message.fields[0].dataset)
-        cls, values = decode.fields(message, known)
-        if cls in (Tally, Sort):
-            limits.check("columns in one step", len(values[1]), limits.columns_per_step)
-        bytes_ = weigh.before(cls, values, limits)
-        self._room(bytes_)
-        built = decode.make(cls, values)
-        limits.check("depth of the plan", depth(built), limits.depth)
-        self.held.add(built, bytes_ + weigh.after(built, limits))
-        return built
+            yield source(message.fields[0].dataset)
+            return
+        cls, several = decode.nodes(message, self.nodes.get)
+        for values in several:
+            if cls in (Tally, Sort):
+                limits.check("columns in one step", len(values[1]), limits.columns_per_step)
+            weigh.grids(cls, values, limits)
+            built = decode.make(cls, values)
+            if built not in self.held:
+                limits.check("depth of the plan", depth(built), limits.depth)
+                bytes_ = weigh.weight(built, limits)
+                self._room(bytes_)
+                self.held.add(built, bytes_)
+            yield built
 
     def _room(self, bytes_: int) -> None:
         """Refuse what would not fit; what nobody uses any more is cleared away first."""
+        if not self._full(bytes_):
+            return
+        self.forget_computed()
+        gc.collect()
         limits = self.limits
-        if self._full(bytes_):
-            self.forget_computed()
-            gc.collect()
         limits.check("nodes in the session", len(self.held) + 1, limits.nodes_per_session)
         limits.check("bytes of plans in the session", self.held.bytes + bytes_, limits.plan_bytes_per_session)
 
     def _full(self, bytes_: int) -> bool:
-        limits = self.limits
-        return (
-            self.held.bytes + bytes_ > limits.plan_bytes_per_session or len(self.held) + 1 > limits.nodes_per_session
-        )
+        held, limits = self.held, self.limits
+        return len(held) >= limits.nodes_per_session or held.bytes + bytes_ > limits.plan_bytes_per_session
 
     def forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -99,24 +105,36 @@ class Held:
     """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh."""
 
     def __init__(self) -> None:
-        self._weights: dict[weakref.ref[Node], int] = {}
+        self._kept: dict[int, Kept] = {}
+        self._me = weakref.ref(self)
         self.bytes = 0
 
     def add(self, node: Node, bytes_: int) -> None:
-        me = weakref.ref(self)
+        kept = Kept(node, _gone)
+        kept.node, kept.bytes, kept.held = id(node), bytes_, self._me
+        self._kept[id(node)] = kept
+        self.bytes += bytes_
 
-        def gone(ref: weakref.ref[Node]) -> None:
-            held = me()
-            if held is not None:
-                held.bytes -= held._weights.pop(ref, 0)
-
-        ref = weakref.ref(node, gone)
-        if ref not in self._weights:
-            self._weights[ref] = bytes_
-            self.bytes += bytes_
+    def __contains__(self, node: Node) -> bool:
+        return id(node) in self._kept
 
     def __len__(self) -> int:
-        return len(self._weights)
+        return len(self._kept)
+
+
+class Kept(weakref.ref[Node]):
+    """A reference to a node that knows what it weighs."""
+
+    __slots__ = ("bytes", "held", "node")
+    node: int
+    bytes: int
+    held: weakref.ref[Held]
+
+
+def _gone(kept: Any) -> None:
+    held = kept.held()
+    if held is not None and held._kept.pop(kept.node, None) is not None:
+        held.bytes -= kept.bytes
 
 
 def depth(node: Node) -> int:

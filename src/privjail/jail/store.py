@@ -135,6 +135,7 @@ class SQLiteStore(Store):
             if self._db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
                 raise LedgerError("the ledger's file system cannot hold it safely", do="use a local disk")
             self._db.execute("PRAGMA synchronous=FULL")
+            self._synced = True
             for statement in TABLES if new else ():
                 self._db.execute(statement)
         if new:
@@ -222,7 +223,9 @@ class SQLiteStore(Store):
     def writing(self, synced: bool = True) -> Iterator[Writing]:
         sync = synced or not machine_run()
         with self._lock, self._guarded():
-            self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
+            if sync is not self._synced:
+                self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
+                self._synced = sync
             self._db.execute("BEGIN IMMEDIATE")
             writing = Writing(self, self._insert)
             try:

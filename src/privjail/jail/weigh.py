@@ -1,8 +1,8 @@
-"""What a node costs to build and to keep, in bytes: rough, but never far too little.
+"""What a node costs to keep, in bytes: rough, but never far too little.
 
-A node whose facts would not fit is refused before it is built: its inputs' facts, derived by then, bound them. Most
-facts are shared with the inputs; what grows are lists of cells, linear forms over cells, labels, and vectors that are
-taken apart into one distance for each element.
+Facts of values are derived when they are asked for (plan/value.py), so a value is weighed by how large they can get.
+Most facts are shared with the inputs; what grows are lists of cells, linear forms over cells, labels, and vectors that
+are taken apart into one distance for each element. What would not fit is refused before its facts are derived.
 """
 
 from __future__ import annotations
@@ -10,62 +10,86 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.jail.limits import Limits
-from privjail.ops.numbers import Add, Beside, Scale, Stack, Total
+from privjail.ops.numbers import Add, Beside, Stack
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, Node
+from privjail.plan.node import Lit, Node, put
 from privjail.plan.rows import Rows
-from privjail.plan.value import Joint, Listed, Shared, Value
+from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
-NODE, CELL, TERM, LABEL = 1_000, 700, 120, 64
+NODE, CELL, TERM, LABEL, FORM = 1_000, 700, 120, 64, 200
+ROUGHLY = 2**14  # a value of more bytes than this, by the rough rule, is looked at closely
 
 
-def before(cls: type[Node], values: list[Any], limits: Limits) -> int:
-    """What building a node would cost beyond its inputs. Refuses grids that would be too fine."""
-    inputs = [each for value in values for each in _several(value) if isinstance(each, Value)]
-    if len(inputs) > 1:
-        grids = {each.grid for each in inputs}
-        limits.check("bits of a grid", sum(_bits(g) for g in grids), 8 * limits.grid_bits)
-    cost = NODE + sum(_constants(value) for value in values) + 8 * sum(len(each.cells) for each in inputs)
-    if cls is Beside or cls is Add and not _alike(*(each.joint for each in inputs)):
-        cost += sum(_apart(each) for each in inputs)
-    elif cls in (Add, Scale, Stack, Total):
-        cost += sum(_joint(each.joint) for each in inputs)
+def grids(cls: type[Node], values: tuple[Any, ...], limits: Limits) -> None:
+    """Refuse, before it is built, what has no common grid that is coarse enough."""
+    if cls is Add:
+        if values[0].grid is values[1].grid:
+            return
+        inputs = values
+    elif cls in (Stack, Beside):
+        inputs = values[0]
+    else:
+        return
+    found = {each.grid for each in inputs}
+    if len(found) > 1:
+        limits.check("bits of a grid", sum(map(_bits, found)), 8 * limits.grid_bits)
+
+
+def weight(node: Node, limits: Limits) -> int:
+    """What a node that was built costs beyond its inputs."""
+    cost = NODE + sum([_constants(value) for value in node.fields()])
+    if isinstance(node, Value):
+        if node.grid.denominator != 1 or node.grid.numerator != 1:
+            limits.check("bits of a grid", _bits(node.grid), limits.grid_bits)
+        return cost + LABEL * sum(map(len, node.index)) + bulk(node)
+    if isinstance(node, Rows):
+        kept = node.parent is not None and node.cells == node.parent.cells
+        return cost if kept else cost + CELL * len(node.cells)
+    if isinstance(node, Expr) and isinstance(node.domain, CategoryDomain):
+        return cost + LABEL * len(node.domain.categories)
     return cost
 
 
-def after(node: Node, limits: Limits) -> int:
-    """What a node that was built costs beyond its inputs and constants."""
-    match node:
-        case Value():
-            limits.check("bits of a grid", _bits(node.grid), limits.grid_bits)
-            labels = sum(len(axis) for axis in node.index)
-            return 8 * len(node.cells) + _joint(node.joint) + LABEL * labels
-        case Rows():
-            kept = node.parent is not None and node.cells == node.parent.cells
-            return 0 if kept else CELL * len(node.cells)
-        case Expr():
-            return LABEL * len(node.domain.categories) if isinstance(node.domain, CategoryDomain) else 0
-    return 0
+def bulk(value: Value) -> int:
+    """How large the facts of a value can get; found once, inputs first."""
+    known = value._bulk
+    if known is not None:
+        return known
+    waiting = [value]
+    while waiting:
+        lacking = [each for each in waiting[-1].inputs() if each._bulk is None]
+        if lacking:
+            waiting += lacking
+        else:
+            each = waiting.pop()
+            put(each, "_bulk", _bulk(each))
+    return bulk(value)
 
 
-def _several(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+def _bulk(value: Value) -> int:
+    inputs = value.inputs()
+    if not inputs:
+        rows = getattr(value, "rows", None)
+        return FORM if rows is None else FORM + (TERM + 8) * len(rows.cells)
+    if isinstance(value, Beside) or isinstance(value, Add) and value.index and not _alike(value.a.joint, value.b.joint):
+        return sum([_apart(each) for each in inputs])
+    rough = sum([bulk(each) for each in inputs])
+    if rough < ROUGHLY and all([not each.index or not each.inputs() for each in inputs]):
+        return rough
+    return 8 * len(value.cells) + _joint(value.joint)
 
 
 def _constants(value: Any) -> int:
     """Constants of a field; other nodes are counted by themselves."""
-    match value:
-        case tuple():
-            return 8 * len(value) + sum(map(_constants, value))
-        case Lit():
-            return NODE + 2 * len(value.spelling)
-        case str():
-            return 64 + 2 * len(value)
-        case Node() | None:
-            return 0
-    return LABEL
+    if isinstance(value, Lit):
+        return NODE + 2 * len(value.spelling)
+    if value is None or isinstance(value, Node):
+        return 0
+    if isinstance(value, tuple):
+        return 8 * len(value) + sum([_constants(each) for each in value])
+    return 64 + 2 * len(value) if isinstance(value, str) else LABEL
 
 
 def _bits(grid: Any) -> int:
@@ -73,7 +97,7 @@ def _bits(grid: Any) -> int:
 
 
 def _distance(distance: Distance) -> int:
-    return 200 + TERM * len(distance.terms) + 16 * len(distance.peaks)
+    return FORM + TERM * len(distance.terms) + 16 * len(distance.peaks)
 
 
 def _joint(joint: Joint) -> int:
@@ -82,6 +106,8 @@ def _joint(joint: Joint) -> int:
             return sum(map(_distance, distances))
         case Shared(_, whole, _):
             return _distance(whole)
+        case Together(_, each):
+            return _distance(each)
     return NODE
 
 

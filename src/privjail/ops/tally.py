@@ -131,3 +131,9 @@ def grid_bounds(domain: IntDomain | FloatDomain) -> tuple[int, int]:
     """
     grid = sum_grid(domain)
     return trunc(Fraction(domain.lower) / grid), trunc(Fraction(domain.upper) / grid)
+
+
+def on_grid(domain: IntDomain | FloatDomain) -> bool:
+    """Whether both bounds are grid points: then no value between them is rounded to one outside."""
+    grid = sum_grid(domain)
+    return all((Fraction(bound) / grid).denominator == 1 for bound in (domain.lower, domain.upper))

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import repeat
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -64,6 +63,7 @@ class Interned(type):
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
         for name, value in zip(names, args, strict=True):
             put(made, name, value)
+        put(made, "_args", args)
         made.__post_init__()
         return made
 
@@ -98,8 +98,10 @@ class Node(metaclass=Interned):
     def __post_init__(self) -> None:
         """Derive the facts, or refuse."""
 
+    _args: tuple[Any, ...]
+
     def fields(self) -> tuple[Any, ...]:
-        return tuple(map(getattr, repeat(self), self.__match_args__))  # type: ignore[attr-defined]
+        return self._args
 
     @property
     def name(self) -> str:
@@ -107,8 +109,8 @@ class Node(metaclass=Interned):
         known = self._name
         if known is None:
             for each in inputs_first(self, "_name"):
-                spelled = _spell(type(each).kind, each.fields())
-                object.__setattr__(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
+                spelled = _spell(each.kind, each._args)
+                put(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
             known = self._name
             assert known is not None
         return known
@@ -154,17 +156,19 @@ def children(node: Node) -> tuple[Node, ...]:
     """The nodes among a node's fields."""
     known = node._children
     if known is None:
-        found: list[Node] = []
-        waiting: list[Any] = list(node.fields())
-        while waiting:
-            value = waiting.pop()
-            if isinstance(value, tuple):
-                waiting.extend(value)
-            elif isinstance(value, Node):
-                found.append(value)
-        known = tuple(found)
-        node.fact(_children=known)
+        known = tuple(_nodes_in(node.fields()))
+        put(node, "_children", known)
     return known
+
+
+def _nodes_in(values: tuple[Any, ...]) -> list[Node]:
+    found: list[Node] = []
+    for value in values:
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _nodes_in(value)
+    return found
 
 
 def inputs_first(node: Node, missing: str) -> list[Node]:
@@ -265,27 +269,32 @@ def _spell(*parts: Any) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
-        match part:
-            case None:
-                kind, body = b"n", b""
-            case Node():
-                kind, body = b"N", part.name.encode()
-            case str():
-                kind, body = b"s", part.encode("utf-8", "surrogatepass")
-            case bool():
-                kind, body = b"b", str(part).encode()
-            case int():
-                kind, body = b"i", str(part).encode()
-            case Fraction():
-                kind, body = b"f", f"{part.numerator}/{part.denominator}".encode()
-            case tuple():
-                kind, body = b"t", _spell(*part)
-            case _ if dataclasses.is_dataclass(part):
-                values = (getattr(part, f.name) for f in dataclasses.fields(part))
-                kind, body = b"d", _spell(type(part).__name__, *values)
-            case float():
-                kind, body = b"x", part.hex().encode()
-            case _:
-                raise TypeError(f"a node cannot hold a {type(part).__name__}")
-        out.append(kind + str(len(body)).encode() + b":" + body)
+        if isinstance(part, Node):  # by far the most
+            out.append(b"N32:" + part.name.encode())
+            continue
+        if isinstance(part, str):
+            kind, body = b"s", part.encode("utf-8", "surrogatepass")
+        elif part is None:
+            kind, body = b"n", b""
+        elif isinstance(part, tuple):
+            kind, body = b"t", _spell(*part)
+        else:
+            kind, body = _spell_other(part)
+        out.append(b"%b%d:%b" % (kind, len(body), body))
     return b"".join(out)
+
+
+def _spell_other(part: Any) -> tuple[bytes, bytes]:
+    match part:
+        case bool():
+            return b"b", str(part).encode()
+        case int():
+            return b"i", str(part).encode()
+        case Fraction():
+            return b"f", f"{part.numerator}/{part.denominator}".encode()
+        case _ if dataclasses.is_dataclass(part):
+            values = (getattr(part, f.name) for f in dataclasses.fields(part))
+            return b"d", _spell(type(part).__name__, *values)
+        case float():
+            return b"x", part.hex().encode()
+    raise TypeError(f"a node cannot hold a {type(part).__name__}")

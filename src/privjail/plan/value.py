@@ -168,6 +168,7 @@ class Value(Node):
     index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
     grid: Fraction  # every element is a whole multiple of it, whatever the data
     _facts: ClassVar[Facts | None] = None
+    _bulk: ClassVar[int | None] = None  # how large the facts can be, in bytes, kept by jail/weigh.py
 
     def derive(self) -> Facts:
         """The facts, from those of the inputs."""

@@ -1,0 +1,95 @@
+"""Counts and sums of a long table without keys are the exact numbers of their definition."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from privjail import pandas as pd
+from privjail import session
+from privjail.engines import batches, whole
+from privjail.engines.selections import Table
+from privjail.ops.tally import grid_bounds, on_grid, sum_grid
+from privjail.plan.domain import FloatDomain
+
+NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6), st.integers(-40, 40).map(lambda k: k / 8))
+BOUNDS = st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)).map(sorted)
+COUNTER = iter(range(10**9))
+
+
+def held(values: list[float | None], low: float, high: float) -> Any:
+    frame = pl.DataFrame({"v": pl.Series(values, dtype=pl.Float64()), "i": list(range(len(values)))})
+    schema = {"v": {"type": "Float64", "range": [low, high]}, "i": {"type": "Int64", "range": [0, 1000]}}
+    return pd.from_frame(frame, f"whole {next(COUNTER)}", schema)
+
+
+def frame_of(df: Any) -> pl.DataFrame:
+    found: pl.DataFrame = session.jail().engine._frames[df._rows.source]
+    return found
+
+
+def defined(values: list[float | None], low: float, high: float) -> int:
+    """Each value within its bounds, rounded to the grid with ties to even, and no further than the bounds' grid points."""
+    domain = FloatDomain(True, low, high)
+    ends = grid_bounds(domain)
+    steps = [round(Fraction(min(max(v, low), high)) / sum_grid(domain)) for v in values if v is not None]
+    return sum(min(max(k, ends[0]), ends[1]) for k in steps)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(NUMBERS, max_size=12), BOUNDS)
+@example([0.5, 1.5, 2.5, None], [0.0, 2.5])
+@example([2.0**30, 2.0**30 - 0.5, 1.5, 0.5], [0.0, 2.0**30])  # a grid of 1, and ties
+@example([0.1, 0.3], [0.1, 0.3])
+def test_a_sum_is_the_sum_of_rounded_values(values: list[float | None], bounds: list[float]) -> None:
+    low, high = bounds
+    df = held(values, low, high)
+    rows, expr = df._rows, df["v"]._expr
+    [found] = whole.totals(frame_of(df), [(rows, (), expr)])
+
+    assert int(found) == defined(values, low, high)
+
+
+@pytest.mark.parametrize("most", [1, 3, 10**6])
+def test_parts_of_a_table_add_up(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [None if i % 7 == 0 else i / 3 for i in range(100)]
+    df = held(values, 0.1, 20.3)
+    old = df[df["i"] >= 30]
+    also = old[old["v"] > 11]
+    tables: list[Table] = [(df._rows, (), None), (also._rows, (), None), (also._rows, (), df["v"]._expr),
+                           (old._rows, (), df["i"]._expr)]  # fmt: skip
+    monkeypatch.setattr(whole, "_most_rows", lambda table: most)
+    found = [int(x) for x in whole.totals(frame_of(df), tables)]
+    kept = [v for i, v in enumerate(values) if i >= 30 and v is not None and min(max(v, 0.1), 20.3) > 11]
+
+    assert all(map(whole.without_keys, tables))
+    assert found == [100, len(kept), defined(list(kept), 0.1, 20.3), sum(range(30, 100))]
+    assert found == [int(x) for x in batches.in_batches(frame_of(df), tables)]
+
+
+def test_no_more_rows_are_added_up_than_a_float_holds() -> None:
+    for high in (1.0, 100.0, 107.9, 1e-300, 1e200):
+        df = held([0.0], 0.0, high)
+        expr = df["v"]._expr
+        assert isinstance(expr.domain, FloatDomain)
+        steps = max(grid_bounds(expr.domain))
+        assert whole._most_rows((df._rows, (), expr)) * steps <= 2**53
+        assert on_grid(expr.domain) is ((Fraction(high) / sum_grid(expr.domain)).denominator == 1)
+
+
+def test_what_is_not_one_expression_of_columns_goes_in_batches() -> None:
+    df = held([1.0, 2.0], 0.0, 9.0)
+    divided = (df["v"] / 3)._expr
+    far = held([1.0], -1.7e308, 1.7e308)
+    constant = df.assign(one=3)["one"]._expr
+
+    assert whole.without_keys((df._rows, (), df["v"]._expr))
+    assert not whole.without_keys((df._rows, (), divided))
+    assert not whole.without_keys((df._rows, (), constant))
+    assert not whole.without_keys((far._rows, (), far["v"]._expr))
+    assert not whole.without_keys((df._rows, (df["i"]._expr,), None))

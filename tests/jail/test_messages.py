@@ -1,0 +1,85 @@
+"""Several nodes of one kind in one message of the wire."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from .raw import LIMITS, Analyst, Plan, listed, people_served, ref, session_of, text, whole
+
+from privjail.jail import privjail_pb2 as pb
+
+
+@pytest.fixture(scope="module")
+def jail() -> Any:
+    with people_served() as held:
+        yield held
+
+
+@pytest.fixture
+def ann(jail: Any) -> Any:
+    with session_of(jail, "ann") as analyst:
+        yield analyst
+
+
+def several(kind: str, first: int, count: int, *fields: pb.Field) -> pb.Node:
+    return pb.Node(id=first, kind=kind, fields=fields, count=count)
+
+
+def numbered(*ids: int) -> pb.Field:
+    return pb.Field(nodes=pb.Numbered(ids=ids))
+
+
+def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: Analyst) -> None:
+    plan = Plan()
+    count = plan.count()
+    plan.request.nodes.append(several("add", 10, 3, numbered(count, 10, 11), ref(count)))  # 2, 3 and 4 times as much
+    plan.ask(12, epsilon="100")
+    answers = ann.send(plan)
+
+    assert answers[0].number == pytest.approx(4 * 2_000, abs=1)
+    twice = Plan()
+    twice.request.nodes.append(several("scale", 20, 2, ref(twice.count()), pb.Field(each=pb.Fields(
+        items=[pb.Field(fraction="2"), pb.Field(fraction="3")]))))  # fmt: skip
+    assert ann.send(twice.ask(21, epsilon="100"))[0].number == pytest.approx(3 * 2_000, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (several("add", 10, 2, numbered(2), ref(2)), "not given for each node"),
+        (several("add", 10, 2, pb.Field(each=pb.Fields(items=[ref(2)])), ref(2)), "not given for each node"),
+        (several("add", 10, 2, numbered(2, 11), ref(2)), "was not sent"),
+        (several("add", 10, 2, numbered(2, 1), ref(2)), "wrong type"),
+        (several("add", 10, 2, ref(2), pb.Field(each=pb.Fields(items=[ref(2), text("x")]))), "wrong type"),
+        (several("add", 1, 2, ref(2), ref(2)), "was used before"),
+        (several("source", 10, 2, pb.Field(dataset="people")), "a source is"),
+        (several("add", 10, 2**32 - 1, ref(2), ref(2)), "nodes in one request"),
+        (pb.Node(id=10, kind="stack", fields=[listed(numbered(2)), listed(whole(1))]), "without a value"),
+    ],
+)
+def test_nodes_that_do_not_fit_into_one_message_are_refused(ann: Analyst, message: pb.Node, says: str) -> None:
+    plan, before = Plan(), ann.spent()
+    plan.ask(plan.count())
+    plan.request.nodes.append(message)
+    code, details = ann.send(plan)
+
+    assert says in details
+    assert ann.nodes() == 0 and ann.spent() == before
+
+
+def test_numbers_for_one_and_the_same_node_are_limited_too(ann: Analyst) -> None:
+    """A short message can give a node very many numbers."""
+    ann.running.service.sessions._open[ann.session].limits = replace(LIMITS, nodes_per_session=5_000)
+    plan = Plan()
+    plan.ask(plan.count())
+    plan.request.nodes.append(several("add", 10, 4_000, ref(2), ref(2)))
+    assert len(ann.send(plan)) == 1
+    more = pb.ReleaseRequest(request=secrets.token_bytes(16), asks=plan.request.asks)
+    more.nodes.append(several("add", 10_000, 4_000, ref(2), ref(2)))
+    _, details = ann.send(more)
+
+    assert "numbers in the session" in details
+    assert ann.nodes() == 4_002
