@@ -99,7 +99,7 @@ class Writing:
 
 TABLES = (
     "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)",
-    "CREATE TABLE answers (user TEXT, request TEXT, body BLOB NOT NULL, PRIMARY KEY (user, request))",
+    "CREATE TABLE answers (user TEXT, request TEXT, body BLOB NOT NULL, PRIMARY KEY (user, request)) WITHOUT ROWID",
     *(
         f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END"
         for table in ("events", "answers")
