@@ -14,6 +14,7 @@ from privjail import pandas as pd
 from privjail import session
 from privjail.engines import batches, whole
 from privjail.engines.selections import Table
+from privjail.pandas.statistics import Centred
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import FloatDomain
 
@@ -67,7 +68,7 @@ def test_parts_of_a_table_add_up(most: int, monkeypatch: pytest.MonkeyPatch) -> 
     found = [int(x) for x in whole.totals(frame_of(df), tables)]
     kept = [v for i, v in enumerate(values) if i >= 30 and v is not None and min(max(v, 0.1), 20.3) > 11]
 
-    assert all(map(whole.without_keys, tables))
+    assert all(map(whole.in_one_query, tables))
     assert found == [100, len(kept), defined(list(kept), 0.1, 20.3), sum(range(30, 100))]
     assert found == [int(x) for x in batches.in_batches(frame_of(df), tables)]
 
@@ -88,8 +89,42 @@ def test_what_is_not_one_expression_of_columns_goes_in_batches() -> None:
     far = held([1.0], -1.7e308, 1.7e308)
     constant = df.assign(one=3)["one"]._expr
 
-    assert whole.without_keys((df._rows, (), df["v"]._expr))
-    assert not whole.without_keys((df._rows, (), divided))
-    assert not whole.without_keys((df._rows, (), constant))
-    assert not whole.without_keys((far._rows, (), far["v"]._expr))
-    assert not whole.without_keys((df._rows, (df["i"]._expr,), None))
+    assert whole.in_one_query((df._rows, (), df["v"]._expr))
+    assert not whole.in_one_query((df._rows, (), divided))
+    assert not whole.in_one_query((df._rows, (), constant))
+    assert not whole.in_one_query((far._rows, (), far["v"]._expr))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.integers(-2, 4) | st.none(), st.booleans() | st.none()), max_size=30), BOUNDS,
+       st.sampled_from([1, 3, 1 << 20]))  # fmt: skip
+def test_tables_with_keys_are_those_of_batches(rows: list[Any], bounds: list[float], part: int) -> None:
+    """With missing keys, missing conditions and values outside of every group."""
+    columns = {name: [row[i] for row in rows] for i, name in enumerate("vkb")}
+    frame = pl.DataFrame(columns, schema={"v": pl.Float64(), "k": pl.Int64(), "b": pl.Boolean()})
+    schema = {"v": {"type": "Float64", "range": bounds}, "k": {"type": "Int64", "range": [-1, 3]}, "b": {"type": "boolean"}}
+    df = pd.from_frame(frame, f"whole {next(COUNTER)}", schema)
+    v, k, b = (df[name]._expr for name in "vkb")
+    some = df[df["b"]]
+    tables: list[Table] = [(df._rows, (k,), None), (some._rows, (k,), v), (df._rows, (b, k), v), (some._rows, (k, b), k),
+                           (df._rows, (k,), b), (some._rows, (), b), (df._rows, (), k)]  # fmt: skip
+    assert all(map(whole.in_one_query, tables))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(whole, "PART", part)
+        found = whole.totals(frame_of(df), tables)
+    expected = batches.in_batches(frame_of(df), tables)
+
+    assert [x.tolist() for x in found] == [x.tolist() for x in expected]
+    assert int(found[0].sum()) == sum(row[1] is not None for row in rows)
+
+
+def test_a_clipped_column_is_missing_where_the_column_is() -> None:
+    df = held([None, 1.0, 9.0, None, -3.0], -5.0, 5.0)
+    clipped = (df["v"].clip(0, 2) * 1).clip(0.5, 1)
+    centred = Centred(clipped._rows, clipped._expr)
+    present, bare = centred.present(), Centred(df._rows, df["v"].clip(0, 2)._expr).present()
+    assert present is not None and bare is not None
+
+    assert str(bare) == "~v.isna()"
+    for each in (present, bare):
+        assert [int(x) for x in whole.totals(frame_of(df), [(df._rows, (), each)])] == [3]

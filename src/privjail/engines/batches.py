@@ -21,7 +21,7 @@ import polars as pl
 from privjail.catalogue.disk import OnDisk
 from privjail.engines.columns import Computation
 from privjail.engines.selections import MOST, Array, Table, conditions
-from privjail.engines.whole import totals, without_keys
+from privjail.engines.whole import in_one_query, totals
 from privjail.ops.filter import Filter
 from privjail.ops.source import Column
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
@@ -35,9 +35,9 @@ BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again
 
 def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
     """The counts or sums of several tables over one data set, in one pass."""
-    if isinstance(frame, pl.DataFrame) and any(map(without_keys, tables)):
-        alone = [table for table in tables if without_keys(table)]
-        others = [table for table in tables if not without_keys(table)]
+    if isinstance(frame, pl.DataFrame) and any(map(in_one_query, tables)):
+        alone = [table for table in tables if in_one_query(table)]
+        others = [table for table in tables if not in_one_query(table)]
         found = dict(zip(alone, totals(frame, alone), strict=True))
         found |= dict(zip(others, fill(frame, others), strict=True) if others else ())
         return [found[table] for table in tables]

@@ -16,9 +16,10 @@ from privjail.budget.amounts import amount, exact
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.arithmetic import Arithmetic
+from privjail.ops.arithmetic import Arithmetic, is_number
 from privjail.ops.carried import Constant
 from privjail.ops.cast import Cast
+from privjail.ops.clip import Clip
 from privjail.ops.cut import Cut
 from privjail.ops.isin import IsNull
 from privjail.ops.logic import negation
@@ -55,7 +56,7 @@ class Centred:
         self.nullable = domain.nullable
 
     def present(self) -> Expr | None:
-        return negation(IsNull(self.expr)) if self.nullable else None
+        return negation(IsNull(_bare(self.expr))) if self.nullable else None
 
     def deviation(self) -> Expr:
         return Arithmetic("-", self.expr, Constant(Lit.of(self.middle)))
@@ -71,6 +72,13 @@ class Centred:
         n = max(count, 2.0)
         spread = (squares - total * total / n) / (n - 1)
         return min(max(spread, 0.0), (self.high - self.low) ** 2 / 2)
+
+
+def _bare(expr: Expr) -> Expr:
+    """A simpler column that is missing in the same rows: clipping, and turning numbers into floats, loses none."""
+    while isinstance(expr, Clip) or isinstance(expr, Cast) and expr.to == "Float64" and is_number(expr.a.domain):
+        expr = expr.a
+    return expr
 
 
 def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
