@@ -30,7 +30,7 @@ from rich.progress import Progress
 from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import DEGREE, Q
-from privjail.encrypted.owner import Submitter
+from privjail.encrypted.owner import Submitter, submission
 from privjail.encrypted.records import encrypt_record, pack, read_record, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study, Terms
@@ -128,7 +128,7 @@ class Pool:
         from privjail.encrypted.numbers import K
 
         words[DEGREE + value] = (int(words[DEGREE + value]) + K) % Q
-        return pack(words[:DEGREE]) + pack(words[DEGREE:])
+        return pack(words)
 
 
 def submitted(
@@ -138,10 +138,9 @@ def submitted(
     took = []
     with Submitter(study) as submitter:
         for first in range(0, len(values), BATCH):
-            request = pb.SubmitRequest(study=study.id, key=study.key)
-            for i in range(first, min(first + BATCH, len(values))):
-                owner = request.submissions.add(record=pool.record(i, int(values[i]))).owner
-                owner.name, owner.ticket = f"o{i}", tickets.owner(f"o{i}")
+            places = range(first, min(first + BATCH, len(values)))
+            owners = [(f"o{i}", tickets.owner(f"o{i}")) for i in places]
+            request = submission(study, owners, [pool.record(i, int(values[i])) for i in places])
             before = sum(server.fine() for server in servers)
             reply = submitter.caller.call("Submit", request, pb.SubmitReply)
             took.append((sum(server.fine() for server in servers) - before) / len(reply.results))

@@ -13,11 +13,11 @@ import pytest
 from privjail.encrypted import analyst
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import P, Q
-from privjail.encrypted.owner import Record, Submitter, read_csv
+from privjail.encrypted.owner import Record, Submitter, read_csv, submission
 from privjail.encrypted.records import encrypt_record, pack, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Offer, Study, Terms
-from privjail.encrypted.wire import Caller
+from privjail.encrypted.wire import Caller, framed
 from privjail.errors import DPError, PlanError
 
 from .parties import Parties
@@ -34,10 +34,8 @@ def parties(tmp_path_factory: pytest.TempPathFactory):
 
 def sent(parties: Parties, *submissions: tuple[str, bytes], study: Study | None = None, ticket: bytes | None = None) -> Any:
     study = study or parties.study
-    request = pb.SubmitRequest(study=study.id, key=study.key, submissions=[
-        pb.Submission(owner=pb.Owner(name=name, ticket=ticket or parties.tickets.owner(name)), record=record)
-        for name, record in submissions
-    ])  # fmt: skip
+    owners = [(name, ticket or parties.tickets.owner(name)) for name, _ in submissions]
+    request = submission(study, owners, [record for _, record in submissions])
     with Submitter(parties.study) as submitter:
         return [(r.status, r.why) for r in submitter.caller.call("Submit", request, pb.SubmitReply).results]
 
@@ -52,7 +50,7 @@ def poly(parties: Parties, text: str) -> bytes:
     ciphertext = public.scheme.seal.Ciphertext()
     public._encryptor.encrypt(public.scheme.seal.Plaintext(text), ciphertext)
     c0, c1 = public.scheme.words(ciphertext)[:, 0]
-    return pack(c1) + pack(c0[:BINS])
+    return pack(np.concatenate([c1, c0[:BINS]]))
 
 
 def test_malformed_records_are_refused_and_the_rest_is_kept(parties):
@@ -64,6 +62,36 @@ def test_malformed_records_are_refused_and_the_rest_is_kept(parties):
 
     assert [status for status, _ in results] == ["kept", "refused", "refused", "refused", "refused", "known", "kept"]
     assert "cut off" in results[1][1] and "out of range" in results[3][1] and "submitted before" in results[4][1]
+
+
+def test_what_is_refused_is_not_added(tmp_path):
+    """Every way to be refused in one batch; what is published without noise are the others."""
+    parties = Parties(tmp_path, bins=BINS, budget=100)
+    wide, copied = bytearray(good(parties, 1)), good(parties, 2)
+    wide[:4] = b"\xff" * 4
+    with parties.in_threads(lambda scale, n: [0] * n, lambda scale, n: [0] * n):
+        came = [("a", good(parties, 3)), ("b", bytes(wide)), ("c", copied), ("d", copied), ("e", copied[:-1]),
+                ("f", poly(parties, "1x^5 + 1x^4")), ("a", good(parties, 4)), ("g", good(parties, 3)), ("h", b"")]  # fmt: skip
+        assert [status for status, _ in sent(parties, *came)] == ["kept", "refused", "kept", *["refused"] * 3, "known", "kept", "refused"]
+        assert sent(parties, ("b", good(parties, 7))) == [("kept", "")]  # what was no ciphertext was no try
+        assert "one try" in sent(parties, ("f", good(parties, 7)))[0][1]
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", 1)
+    assert found.released["leaves"].tolist() == [0, 0, 1, 2, 0, 0, 0, 1, *[0] * 8]
+
+
+def test_a_batch_that_is_cut_off_is_refused_as_a_whole(parties):
+    whole = submission(parties.study, [("u1", parties.tickets.owner("u1"))], [good(parties)])
+    with Submitter(parties.study) as submitter:
+        for body, says in (
+            (whole[:-8], "batch is cut off"), (whole[:60], "message is cut off"), (b"", "message is cut off"),
+            (b"\xff" * 64, "message is cut off"), ((8).to_bytes(8, "little") + b"\xff" * 8, "cannot be read"),
+        ):  # fmt: skip
+            with pytest.raises(PlanError, match=says):
+                submitter.caller.call("Submit", body, pb.SubmitReply)
+        lying = pb.SubmitRequest(study=parties.study.id, key=parties.study.key, owners=[pb.Owner()], sizes=[2**32 - 1])
+        with pytest.raises(PlanError, match="batch is cut off"):
+            submitter.caller.call("Submit", framed(lying, []), pb.SubmitReply)
+    assert sent(parties, ("u1", good(parties))) == [("kept", "")]
 
 
 def test_a_record_counts_once_also_later(parties):
@@ -101,7 +129,7 @@ def test_another_key_or_study_is_refused(parties, tmp_path):
     other = Parties(tmp_path, bins=BINS)
     with pytest.raises(PlanError, match="another study"):
         sent(parties, ("k1", good(other)), study=other.study)
-    request = pb.SubmitRequest(study=parties.study.id, key=other.study.key)
+    request = framed(pb.SubmitRequest(study=parties.study.id, key=other.study.key), [])
     with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="another key"):
         submitter.caller.call("Submit", request, pb.SubmitReply)
     # And who claims the right key but used another one is found by the check.
@@ -125,7 +153,7 @@ def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch
         return call(caller, method, *more, **named)
 
     monkeypatch.setattr(Caller, "call", listening)
-    together = ["Submit", "Check", "Halves", "Verdict"]
+    together = ["Submit", "Check", "Verdict"]
     assert {status for status, _ in sent(parties, *((f"f{i}", good(parties, i % 5 or None)) for i in range(20)))} == {"kept"}
     assert asked == together
     bad = [("g3", poly(parties, "2x^3")), ("g7", poly(parties, "1x^4 + 1x^3"))]
@@ -141,14 +169,13 @@ def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch
 
 def test_random_bytes_and_half_units_are_refused(parties):
     rng = np.random.default_rng(0)
-    noise = pack(rng.integers(0, Q, 4096, dtype=np.uint64)) + pack(rng.integers(0, Q, BINS, dtype=np.uint64))
+    noise = pack(rng.integers(0, Q, 4096 + BINS, dtype=np.uint64))
     from privjail.encrypted.numbers import DEGREE, K
     from privjail.encrypted.records import read_record
 
     words = read_record(good(parties, 2), BINS)
     words[DEGREE + 5] = (int(words[DEGREE + 5]) + 2 * K // 5) % Q  # two fifths of a unit more
-    half = pack(words[:DEGREE]) + pack(words[DEGREE:])
-    assert [status for status, _ in sent(parties, ("n1", noise), ("n2", half))] == ["refused", "refused"]
+    assert [status for status, _ in sent(parties, ("n1", noise), ("n2", pack(words)))] == ["refused", "refused"]
 
 
 def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
@@ -158,10 +185,9 @@ def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
 
 
 def test_requests_that_make_no_sense(parties):
-    with Submitter(parties.study) as submitter:
-        many = pb.SubmitRequest(study=parties.study.id, key=parties.study.key, submissions=[pb.Submission()] * 513)
-        with pytest.raises(PlanError, match="at most 512"):
-            submitter.caller.call("Submit", many, pb.SubmitReply)
+    many = submission(parties.study, [("", b"")] * 513, [b""] * 513)
+    with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="at most 512"):
+        submitter.caller.call("Submit", many, pb.SubmitReply)
     ticket = parties.tickets.operator()
     for method, eps, says in (("ahp", 1, "no method"), ("ours", 0, "greater than 0"), ("ours", "x", "no amount"), ("ours", "1/100000", "too small")):
         with pytest.raises(DPError, match=says):

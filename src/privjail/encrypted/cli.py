@@ -168,7 +168,7 @@ def submit(
     study: StudyFile,
     records: Annotated[Path, typer.Argument(help="CSV with owner, bin and ticket; no bin: takes no part.")],
     tickets: Annotated[Path | None, typer.Option(help="CSV with owner and ticket, if RECORDS has none.")] = None,
-    batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 256,
+    batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 512,
     fingerprint: Annotated[str | None, typer.Option(help="As the decryption server's operator tells it.")] = None,
 ) -> None:
     """Encrypt records here and submit them. Run again after an interruption: what is there is not sent twice."""

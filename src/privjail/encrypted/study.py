@@ -65,6 +65,7 @@ class Offer:
     terms: Terms
     records_key: bytes
     slots_key: bytes
+    test_key: bytes
     decrypt: Server
 
     @property
@@ -74,7 +75,7 @@ class Offer:
 
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
-        keys = {"records_key": _text(self.records_key), "slots_key": _text(self.slots_key)}
+        keys = {name: _text(getattr(self, name)) for name in ("records_key", "slots_key", "test_key")}
         _write(path, {"terms": terms, **keys, "decrypt": asdict(self.decrypt)})
 
     @classmethod
@@ -82,8 +83,8 @@ class Offer:
         found = _read(path)
         try:
             terms = Terms(**found["terms"] | {"budget": Fraction(found["terms"]["budget"])})
-            keys = _bytes(found["records_key"]), _bytes(found["slots_key"])
-            return cls(terms, *keys, Server(**found["decrypt"]))
+            keys = {name: _bytes(found[name]) for name in ("records_key", "slots_key", "test_key")}
+            return cls(terms, decrypt=Server(**found["decrypt"]), **keys)
         except (KeyError, TypeError, ValueError):
             raise PlanError(f"{path.name!r} is no offer of a decryption server") from None
 
