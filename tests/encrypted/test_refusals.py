@@ -271,6 +271,138 @@ def test_errors_of_the_connection_speak_of_the_server(parties, monkeypatch):
             assert "jail" not in str(found.value)
 
 
+def test_a_busy_server_is_asked_again(parties, monkeypatch):
+    class Busy(grpc.RpcError):
+        def code(self) -> Any:
+            return grpc.StatusCode.RESOURCE_EXHAUSTED
+
+        def details(self) -> str:
+            return "Concurrent RPC limit exceeded!"
+
+    left = [Busy(), Busy()]
+
+    def call(*_: Any, **__: Any) -> bytes:
+        if left:
+            raise left.pop()
+        return pb.MissingReply(missing=[True]).SerializeToString()
+
+    with Submitter(parties.study) as submitter:
+        monkeypatch.setattr(submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _: call, close=lambda: None))
+        assert submitter.caller.call("Missing", pb.MissingRequest(), pb.MissingReply).missing == [True]
+        left.append(Busy())
+        with pytest.raises(DPError, match="is busy"):
+            submitter.caller.call("Missing", pb.MissingRequest(), pb.MissingReply, patience=0)
+
+
+def test_more_calls_than_a_server_takes_are_told_so_and_tried_again(monkeypatch, tmp_path):
+    import threading
+
+    from privjail.encrypted import keys, wire
+
+    from .parties import free_port
+
+    monkeypatch.setattr(wire, "AT_ONCE", 1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(request: Any) -> Any:
+        begun.set()
+        go_on.wait(10)
+        return pb.MissingReply()
+
+    where = keys._server(tmp_path, f"127.0.0.1:{free_port()}")
+    running = wire.serve("Compute", {"Missing": wire.Call(pb.MissingRequest, slow)}, where.address, keys.pair(tmp_path), None, lambda: None)
+    first = threading.Thread(target=lambda: Caller("Compute", where).call("Missing", pb.MissingRequest(), pb.MissingReply))
+    first.start()
+    begun.wait(10)
+    caller = Caller("Compute", where)
+    with pytest.raises(DPError, match="is busy"):
+        caller.call("Missing", pb.MissingRequest(), pb.MissingReply, patience=0.3)
+    go_on.set()
+    first.join()
+    assert caller.call("Missing", pb.MissingRequest(), pb.MissingReply) == pb.MissingReply()
+    caller.close()
+    running.stop()
+
+
+def test_a_full_batch_of_the_largest_study_fits_into_a_message():
+    from privjail.encrypted.compute import LARGEST_BATCH
+    from privjail.encrypted.keys import LONGEST_NAME
+    from privjail.encrypted.wire import LARGEST
+
+    owner = pb.Owner(name="\U0001f600" * LONGEST_NAME, ticket=bytes(32))
+    assert LARGEST_BATCH * (size_of(4096) + len(owner.SerializeToString()) + 8) + 4096 < LARGEST
+
+
+def test_tickets_are_hmacs_and_need_a_whole_key(parties, tmp_path):
+    import hashlib
+    import hmac
+
+    from privjail.encrypted.keys import Tickets
+
+    key = (parties.where / "cs" / "tickets.key").read_bytes()
+    assert parties.tickets.owner("Zoë") == hmac.digest(key, b"owner\0" + "Zoë".encode(), hashlib.sha256)
+    assert parties.tickets.operator() == hmac.digest(key, b"operator\0", hashlib.sha256)
+    for damaged in (b"", key[:-1]):
+        (tmp_path / "tickets.key").write_bytes(damaged)
+        with pytest.raises(PlanError, match="damaged"):
+            Tickets(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E+100000000", "9" * 5000, "1/0", "nan", "inf", "-1", "1_000", "٣", "", "1/2/3"])
+def test_amounts_are_read_at_once_or_refused(text):
+    from privjail.encrypted.plans import spelled_amount
+
+    with pytest.raises(DPError):
+        spelled_amount(text)
+
+
+def test_amounts_that_people_write():
+    from fractions import Fraction
+
+    from privjail.encrypted.plans import spelled_amount
+
+    assert [spelled_amount(t) for t in ("0.5", "1/2", " 2 ", ".25", "1e-2", "3.")] == [Fraction(x) for x in ("1/2", "1/2", "2", "1/4", "1/100", "3")]
+
+
+@pytest.mark.parametrize("change", [{"bins": 16.5}, {"bins": "16"}, {"bins": True}, {"check": "no"}, {"budget": "1e999999999"}, {"budget": 3}, {"more": 1}])
+def test_a_study_file_with_other_terms_than_there_are_is_refused(parties, tmp_path, change):
+    import json
+
+    found = json.loads((parties.where / "cs" / "study.json").read_text())
+    found["terms"] |= change
+    (tmp_path / "study.json").write_text(json.dumps(found))
+    with pytest.raises(PlanError):
+        Study.load(tmp_path / "study.json")
+
+
+def test_a_compute_server_that_answers_for_other_records_is_told_apart(parties, monkeypatch):
+    for method, lie in (("Missing", pb.MissingReply()), ("Submit", pb.SubmitReply())):
+        with Submitter(parties.study) as submitter, monkeypatch.context() as patch:
+            call = submitter.caller.call
+            patch.setattr(submitter.caller, "call", lambda m, *a, method=method, lie=lie, call=call: lie if m == method else call(m, *a))
+            with pytest.raises(DPError, match="for other records"):
+                submitter.submit([parties.record(f"lied to by {method}", 1)])
+
+
+def test_what_a_server_writes_does_not_steer_the_terminal():
+    from privjail.terminal import plain
+
+    assert plain("no\x1b[2J\x07\r: é\n") == "no?[2J??: é\n"
+
+
+def test_tickets_are_written_for_one_reader_also_into_a_file_that_is_there(parties, tmp_path):
+    from typer.testing import CliRunner
+
+    from privjail.encrypted.cli import app
+
+    (tmp_path / "names").write_text("ann\n")
+    for args in (["owners", str(parties.where / "cs"), str(tmp_path / "names")], ["operator", str(parties.where / "cs")]):
+        out = tmp_path / args[0]
+        out.touch(mode=0o644)
+        assert CliRunner().invoke(app, ["keys", *args, "--out", str(out)]).exit_code == 0
+        assert out.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_server_does_not_start_in_the_others_folder(parties):
     from privjail.encrypted import compute, decrypt
 

@@ -17,6 +17,7 @@ from privjail.errors import PlanError
 from privjail.jail.tls import make_certificates
 
 LONGEST_NAME = 200
+KEY_BYTES = 32
 
 
 def _new(folder: Path) -> None:
@@ -54,7 +55,7 @@ def make_decrypt(folder: Path, terms: Terms, address: str) -> Offer:
 def make_compute(folder: Path, offer: Offer, address: str) -> Study:
     """The compute server's folder: certificate, the secret behind tickets, and the study file to hand out."""
     _new(folder)
-    _secret(folder / "tickets.key", secrets.token_bytes(32))
+    _secret(folder / "tickets.key", secrets.token_bytes(KEY_BYTES))
     offer.save(folder / "offer.json")
     study = Study(offer.terms, offer.records_key, _server(folder, address))
     study.save(folder / "study.json")
@@ -82,9 +83,12 @@ class Tickets:
 
     def __init__(self, folder: Path) -> None:
         try:
-            key = (folder / "tickets.key").read_bytes().ljust(64, b"\0")
+            key = (folder / "tickets.key").read_bytes()
         except OSError:
             raise PlanError(f"{folder.name!r} is no compute server's folder") from None
+        if len(key) != KEY_BYTES:  # cut off, or empty: everybody could make tickets
+            raise PlanError(f"tickets.key of {folder.name!r} is damaged", do="put the whole file back")
+        key = key.ljust(64, b"\0")
         # HMAC-SHA256, begun once: hmac.digest takes twice as long for a name.
         self._inner, self._outer = (hashlib.sha256(bytes(b ^ pad for b in key)) for pad in (0x36, 0x5C))
 

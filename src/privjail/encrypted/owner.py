@@ -15,7 +15,7 @@ from privjail.encrypted.records import encrypt_record
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study
 from privjail.encrypted.wire import Caller, framed
-from privjail.errors import PlanError
+from privjail.errors import DPError, PlanError
 
 BATCH = 512
 
@@ -77,6 +77,11 @@ def submission(study: Study, owners: list[tuple[str, bytes]], records: list[byte
     return framed(pb.SubmitRequest(study=study.id, key=study.key, owners=people, sizes=sizes), records)
 
 
+def _as_many(answers: Any, people: list[Record]) -> None:
+    if len(answers) != len(people):
+        raise DPError("the compute server answered for other records", do="ask the study's operators")
+
+
 class Submitter:
     """A connection to the compute server, and the public key."""
 
@@ -114,6 +119,7 @@ class Submitter:
         owners = [pb.Owner(name=each.owner, ticket=each.ticket) for each in chunk]
         asked = pb.MissingRequest(study=self._study.id, owners=owners)
         reply = self.caller.call("Missing", asked, pb.MissingReply)
+        _as_many(reply.missing, chunk)
         return [each for each, missing in zip(chunk, reply.missing, strict=True) if missing]
 
     def _encrypted(self, people: list[Record]) -> bytes:
@@ -129,7 +135,9 @@ class Submitter:
     @staticmethod
     def _take(under_way: tuple[Future[Any], list[Record]], report: Report, told: Callable[[int], None]) -> None:
         future, people = under_way
-        for each, result in zip(people, future.result().results, strict=True):
+        results = future.result().results
+        _as_many(results, people)
+        for each, result in zip(people, results, strict=True):
             if result.status == "kept":
                 report.kept += 1
             elif result.status == "known":

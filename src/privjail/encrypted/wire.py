@@ -18,7 +18,8 @@ from privjail.encrypted.study import Server
 from privjail.errors import DPError, InternalError, PlanError
 
 log = logging.getLogger("privjail.encrypted")
-LARGEST = 64 * 2**20  # bytes of one message
+LARGEST = 32 * 2**20  # bytes of one message: a batch of 512 records of 4096 bins has 29 million
+AT_ONCE = 16  # calls: more are told to try again, so that nobody fills the memory with messages
 PACKAGE = "privjail.encrypted.v1"
 PATIENCE = 20.0  # seconds to keep trying while a server restarts
 OPTIONS = [
@@ -109,7 +110,7 @@ def serve(
     close: Callable[[], None], workers: int = 4,
 ) -> Running:  # fmt: skip
     """Serve a service. With `peer`, only the holder of that certificate may call."""
-    server = grpc.server(futures.ThreadPoolExecutor(workers), options=OPTIONS, maximum_concurrent_rpcs=64)
+    server = grpc.server(futures.ThreadPoolExecutor(workers), options=OPTIONS, maximum_concurrent_rpcs=AT_ONCE)
     server.add_generic_rpc_handlers((Handler(name, calls),))
     credentials = grpc.ssl_server_credentials([pair], peer, peer is not None)
     try:
@@ -187,6 +188,10 @@ class Caller:
 
     def _final(self, e: Any, deadline: float) -> DPError | None:
         """The error to raise, or None to try again."""
+        if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "Concurrent RPC limit" in (e.details() or ""):
+            if time.monotonic() < deadline:
+                return None
+            return DPError(f"{self._where.address} is busy", do="try again later")
         if e.code() is grpc.StatusCode.UNAVAILABLE:
             if _stranger(e):
                 return DPError(
