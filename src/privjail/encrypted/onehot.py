@@ -35,6 +35,7 @@ from privjail.encrypted.seal import Public, Scheme, Secret, records
 from privjail.errors import DPError
 
 DIGIT, HALF = 12, 1 << 11  # bits of a digit: ⟨digits, noise⟩ of an honest record stays below 2**29
+TIMES = 2  # what products are multiplied with before they are rounded: the more, the smaller a fraction is found
 MOST = DEGREE // 4  # records in one check: four coefficients for each
 
 
@@ -127,19 +128,21 @@ def halves(key: Whole, c1: memoryview, seed: bytes, bins: int) -> Words:
 
 
 def masked(found: Words, masks: Whole) -> Words:
-    """⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to the product + mask modulo P."""
+    """2 ⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to 2 · product + mask modulo P."""
     noise = Q - (1 << RECORD_FLOOD) + uniform(1 << RECORD_FLOOD + 1, *masks.shape)
-    return (found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
+    return (np.uint64(TIMES) * found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
 
 
 def rounded(mine: Words, theirs: Words) -> tuple[Whole, Whole]:
     """D's shares of ⟨r, m⟩ and ⟨r², m⟩."""
-    together = (mine + theirs) % np.uint64(Q) + np.uint64(K // 2)
+    together = (np.uint64(TIMES) * mine + theirs) % np.uint64(Q) + np.uint64(K // 2)
     return joined((together // np.uint64(K) % np.uint64(P)).astype(np.int64))
 
 
-def joined(digits: Whole) -> tuple[Whole, Whole]:
-    return (digits[:, 0] + (digits[:, 1] << DIGIT)) % P, (digits[:, 2] + (digits[:, 3] << DIGIT)) % P
+def joined(found: Whole) -> tuple[Whole, Whole]:
+    """Two numbers from their digits, each of which is multiplied with TIMES."""
+    once = found * pow(TIMES, -1, P) % P
+    return (once[:, 0] + (once[:, 1] << DIGIT)) % P, (once[:, 2] + (once[:, 3] << DIGIT)) % P
 
 
 # -- the test of all records at once: Σ γ · (⟨r, m⟩² - ⟨r², m⟩), γ uniform for each record
