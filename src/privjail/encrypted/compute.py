@@ -176,17 +176,17 @@ class Computer:
 
     def _checked(self, candidates: list[_Candidate], behind: memoryview) -> Sum:
         """The sum of the records that are one unit or nothing, found out together with the decryption server."""
-        bins, check = self.terms.bins, self.terms.check
+        bins = self.terms.bins
         # Owners cannot know it: it is drawn when all records of the batch are here.
         seed = secrets.token_bytes(32)
-        products = onehot.Products(onehot.challenge(seed, bins))
+        products = onehot.Products(onehot.challenge(seed, bins)) if self.terms.check else None
         same = len(candidates) * size_of(bins) == len(behind)  # nobody was refused: nothing needs to be copied
         rows = rows_of(behind if same else b"".join(each.record for each in candidates), bins)
-        total, outside = read_all(rows, bins, products.take if check else None)
+        total, outside = read_all(rows, bins, products.take if products else None)
         for place in outside:
             candidates[place].why, candidates[place].whole = OUT_OF_RANGE, False
         left = [place for place in range(len(candidates)) if place not in outside]
-        if not left or not check:
+        if not left or products is None:
             return total
         passed = self._asked([candidates[place] for place in left], seed, products.result()[left])
         if all(passed):
