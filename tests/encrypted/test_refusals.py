@@ -79,6 +79,16 @@ def test_what_is_refused_is_not_added(tmp_path):
     assert found.released["leaves"].tolist() == [0, 0, 1, 2, 0, 0, 0, 1, *[0] * 8]
 
 
+def test_nobody_is_told_that_a_record_is_there_which_was_refused_in_the_same_batch(parties):
+    wide, other = bytearray(good(parties)), good(parties)
+    wide[100:104] = b"\xff" * 4
+    results = sent(parties, ("v1", bytes(wide)), ("v1", good(parties)), ("v2", bytes(wide)), ("v3", poly(parties, "3x^1")),
+                   ("v3", good(parties)), ("v4", other), ("v4", good(parties)))  # fmt: skip
+    assert [status for status, _ in results] == [*["refused"] * 5, "kept", "known"]
+    assert all("the first of this" in results[i][1] for i in (1, 2, 4)) and "out of range" in results[1][1]
+    assert sent(parties, ("v1", good(parties)), ("v2", good(parties))) == [("kept", "")] * 2
+
+
 def test_a_batch_that_is_cut_off_is_refused_as_a_whole(parties):
     whole = submission(parties.study, [("u1", parties.tickets.owner("u1"))], [good(parties)])
     with Submitter(parties.study) as submitter:

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class _Candidate:
     record: memoryview
     whole: bool = True  # else it is no ciphertext, and the owner may try again
     why: str = ""  # it is refused
+    again: list[int] = field(default_factory=list)  # places of the same owner's or ciphertext's later in the batch
 
 
 class Computer:
@@ -131,6 +132,9 @@ class Computer:
             for each in candidates:
                 if each.why:
                     results[each.place] = pb.Result(status="refused", why=each.why)
+                    for place in each.again:
+                        why = f"the first of this owner or ciphertext in the batch was refused: {each.why}"
+                        results[place] = pb.Result(status="refused", why=why)
             self._seconds += time.thread_time() - begun
         return pb.SubmitReply(results=results)
 
@@ -142,11 +146,14 @@ class Computer:
         records = [behind[end - size : end] for size, end in zip(request.sizes, ends, strict=True)]
         names, marks = [owner.name for owner in request.owners], [fingerprint(record) for record in records]
         known, seen, size = self._names(names), self._marks(marks), size_of(self.terms.bins)
+        first: dict[str | bytes, _Candidate] = {}
         for place, (name, owner, record, mark) in enumerate(zip(names, request.owners, records, marks, strict=True)):
             result, why = KEPT, ""
             if not self._tickets.is_owner(name, owner.ticket):
                 why = "the ticket is not this owner's"
             elif name in known:
+                if name in first:
+                    first[name].again.append(place)
                 if known[name]:
                     result = pb.Result(status="known", why="this owner's record was taken before, and counts once")
                 else:
@@ -154,9 +161,12 @@ class Computer:
             elif len(record) != size:
                 why = wrong_size(record, self.terms.bins)
             elif mark in seen:
+                if mark in first:
+                    first[mark].again.append(place)
                 why = "this ciphertext was submitted before: a copy of another's record is no record"
             else:
                 found.append(_Candidate(place, name, mark, record))
+                first[name] = first[mark] = found[-1]
                 known[name] = True
                 seen.add(mark)
             results.append(pb.Result(status="refused", why=why) if why else result)
