@@ -3,15 +3,17 @@
     python bench/encrypted.py [--quick]
 
 Owners, compute server and decryption server are three processes on loopback, with TLS. Processor time and memory are
-the kernel's numbers for each process; wall-clock time is given too. The first 2,000 records of a run are encrypted by
-themselves; later ones are the sum of two encryptions of 0 of a pool and x**bin, so that no two are alike and owners do
-not take longer than the servers. Writes docs/encrypted-benchmarks.md and a figure.
+the kernel's numbers for each process; wall-clock time is given too. The first 1,000 records of a run (300 where growth
+with bins is measured) are encrypted by themselves; later ones are the sum of two encryptions of 0 of a pool and x**bin,
+so that no two are alike and owners do not take longer than the servers. What the servers do is also counted, which a
+busy machine does not change. Writes docs/encrypted-benchmarks.md and a figure.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import platform
 import subprocess
@@ -25,22 +27,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from encrypted_counts import counted
 from rich.progress import Progress
 
 from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import DEGREE, Q
-from privjail.encrypted.owner import Submitter
+from privjail.encrypted.owner import Submitter, submission
 from privjail.encrypted.records import encrypt_record, pack, read_record, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study, Terms
 
 ROOT = Path(__file__).resolve().parents[1]
 ADULT = ROOT.parent / "shared" / "data" / "histograms" / "adultfrank.npy"
-TICK = os.sysconf("SC_CLK_TCK")
-POOL = 320
-GROWTH_BINS = (64, 512, 1024, 1536, 2048, 2560, 3072, 3584, 4096)
-RELEASES = 7  # of each method, where growth with bins is measured: medians count
+GROWTH_BINS = (64, 512, 1024, 2048, 3072, 4096)
+ROUNDS = 3  # growth is measured round by round, so that a slow minute of the machine hits all numbers of bins
 BATCH = 512
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *(p for p in sys.path if p)])}
 
@@ -52,13 +53,8 @@ class Server:
     process: subprocess.Popen[str]
 
     def cpu(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICK
-
-    def fine(self) -> float:
-        """The same of all threads that live, by the scheduler's clock: the other ticks every 10 ms only."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        """Processor time of all its threads, also of those that ended. Linux: clock_getcpuclockid(3)."""
+        return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def peak(self) -> float:
         """Mebibytes."""
@@ -75,14 +71,21 @@ class Row:
     check: bool
     what: str
     owner_us: float = 0  # one encryption, processor time
-    record_bytes: int = 0
     sums_us: float = 0  # processor time of the compute server for each record
     adding_us: float = 0  # the part of it that is not TLS and gRPC
     check_us: float = 0  # processor time of the decryption server for each record
-    batch_us: float = 0  # processor time of both servers for a record of the median batch
-    steps: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # method → wall, cpu of C, cpu of D
+    batches: list[float] = field(default_factory=list)  # processor time of both servers for a record of each batch
+    releases: dict[str, list[tuple[float, float, float]]] = field(default_factory=dict)  # method → wall, cpu of C, of D
     peak: tuple[float, float] = (0, 0)
     submit_wall: float = 0
+
+    def fastest(self, method: str) -> float:
+        """Both servers' processor time for the fastest release."""
+        return min(c + d for _, c, d in self.releases[method])
+
+    @property
+    def steps(self) -> dict[str, tuple[float, ...]]:
+        return {method: tuple(np.median(times, axis=0).tolist()) for method, times in self.releases.items()}
 
     @property
     def submission_seconds(self) -> float:
@@ -110,11 +113,11 @@ def served(where: Path) -> Iterator[tuple[Server, Server]]:
 class Pool:
     """Encryptions that can be combined into many more, no two alike."""
 
-    def __init__(self, study: Study, bins: int, real: int) -> None:
+    def __init__(self, study: Study, bins: int, real: int, size: int) -> None:
         self._public, self.bins = Public(records(), study.records_key), bins
-        self._real = real
-        self._zeros = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(POOL)]
-        self._bases = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(POOL)]
+        self._real, self._size = real, size
+        self._zeros = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(size)]
+        self._bases = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(size)]
         self.seconds, self.made = 0.0, 0
 
     def record(self, i: int, value: int) -> bytes:
@@ -123,12 +126,12 @@ class Pool:
             made = encrypt_record(self._public, self.bins, value)
             self.seconds, self.made = self.seconds + time.process_time() - before, self.made + 1
             return made
-        words = (self._zeros[i % POOL] + self._bases[i // POOL % POOL]) % np.uint64(Q)
+        words = (self._zeros[i % self._size] + self._bases[i // self._size]) % np.uint64(Q)
         # K · x**value is added as an owner's encryption would: what the server does with it is the same
         from privjail.encrypted.numbers import K
 
         words[DEGREE + value] = (int(words[DEGREE + value]) + K) % Q
-        return pack(words[:DEGREE]) + pack(words[DEGREE:])
+        return pack(words)
 
 
 def submitted(
@@ -138,44 +141,41 @@ def submitted(
     took = []
     with Submitter(study) as submitter:
         for first in range(0, len(values), BATCH):
-            request = pb.SubmitRequest(study=study.id, key=study.key)
-            for i in range(first, min(first + BATCH, len(values))):
-                owner = request.submissions.add(record=pool.record(i, int(values[i]))).owner
-                owner.name, owner.ticket = f"o{i}", tickets.owner(f"o{i}")
-            before = sum(server.fine() for server in servers)
+            places = range(first, min(first + BATCH, len(values)))
+            owners = [(f"o{i}", tickets.owner(f"o{i}")) for i in places]
+            request = submission(study, owners, [pool.record(i, int(values[i])) for i in places])
+            before = sum(server.cpu() for server in servers)
             reply = submitter.caller.call("Submit", request, pb.SubmitReply)
-            took.append((sum(server.fine() for server in servers) - before) / len(reply.results))
+            took.append((sum(server.cpu() for server in servers) - before) / len(reply.results))
             assert all(r.status == "kept" for r in reply.results), reply.results[0]
             told(len(reply.results))
     return took
 
 
 def run(values: Any, bins: int, check: bool, what: str, told: Any, releases: int = 3, real: int = 1000) -> Row:
-    row = Row(bins, len(values), check, what, record_bytes=size_of(bins))
+    row = Row(bins, len(values), check, what)
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         ports = free_ports()
         terms = Terms(bins, "add-remove", Fraction(100), check)
         offer = keys.make_decrypt(where / "ds", terms, f"127.0.0.1:{ports[0]}")
         study = keys.make_compute(where / "cs", offer, f"127.0.0.1:{ports[1]}")
-        tickets, pool = keys.Tickets(where / "cs"), Pool(study, bins, real)
+        tickets, pool = keys.Tickets(where / "cs"), Pool(study, bins, real, math.isqrt(len(values)) + 1)
         with served(where) as (c, d):
             before, start = (c.cpu(), d.cpu()), time.perf_counter()
-            took = submitted(study, tickets, values, pool, told, (c, d))
+            row.batches = submitted(study, tickets, values, pool, told, (c, d))
             row.submit_wall = time.perf_counter() - start
             row.sums_us = (c.cpu() - before[0]) / len(values) * 1e6
             row.adding_us = analyst.status(study, tickets.operator()).seconds / len(values) * 1e6
             row.check_us = (d.cpu() - before[1]) / len(values) * 1e6
-            row.batch_us = float(np.median(took)) * 1e6
             row.owner_us = pool.seconds / max(1, pool.made) * 1e6
             for method in ("ours", "partition"):
-                measured = []
+                row.releases[method] = []
                 for i in range(releases):
-                    before, start = (c.fine(), d.fine()), time.perf_counter()
+                    before, start = (c.cpu(), d.cpu()), time.perf_counter()
                     found = analyst.publish(study, tickets.operator(), f"{method} {i}", method, 1)
-                    measured.append((time.perf_counter() - start, c.fine() - before[0], d.fine() - before[1]))
-                wall, cpu_c, cpu_d = np.median(measured, axis=0).tolist()
-                row.steps[method] = wall, cpu_c, cpu_d
+                    took = time.perf_counter() - start
+                    row.releases[method].append((took, c.cpu() - before[0], d.cpu() - before[1]))
             truth = np.bincount(values, minlength=bins)
             off = np.abs(found.range(0, bins) - truth.sum())
             assert off < 20 * found.error(0, bins) + 20, "the published histogram is not that of the records"
@@ -195,14 +195,31 @@ def free_ports() -> list[int]:
 def plan(quick: bool) -> list[tuple[Any, int, bool, str]]:
     rng = np.random.default_rng(5)
     runs: list[tuple[Any, int, bool, str]] = []
-    for bins in (64, 4096) if quick else GROWTH_BINS:
-        runs.append((rng.integers(0, bins, 200 if quick else 8 * BATCH), bins, True, "generated"))
+    for _ in range(1 if quick else ROUNDS):
+        for bins in (64, 4096) if quick else GROWTH_BINS:
+            runs.append((rng.integers(0, bins, 200 if quick else 4 * BATCH), bins, True, "generated"))
     for n in (500,) if quick else (1000, 10_000, 30_000, 100_000):
         runs.append((rng.integers(0, 4096, n), 4096, True, "generated"))
     if ADULT.is_file() and not quick:
         adult = np.repeat(np.arange(4096), np.load(ADULT).astype(int))
         runs += [(rng.permutation(adult), 4096, check, "Adult, capital loss") for check in (False, True)]
     return runs
+
+
+def together(rows: list[Row]) -> list[Row]:
+    """The rounds of one run as one row: medians of all."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.bins, row.records, row.check, row.what), []).append(row)
+    made = []
+    for key, same in found.items():
+        names = ("owner_us", "sums_us", "adding_us", "check_us", "submit_wall")
+        middle = {name: float(np.median([getattr(row, name) for row in same])) for name in names}
+        batches = [each for row in same for each in row.batches]
+        releases = {m: [each for row in same for each in row.releases[m]] for m in same[0].releases}
+        peak = max(row.peak[0] for row in same), max(row.peak[1] for row in same)
+        made.append(Row(*key, **middle, batches=batches, releases=releases, peak=peak))
+    return made
 
 
 def line(x: Any, y: Any) -> tuple[float, float, float]:
@@ -213,27 +230,27 @@ def line(x: Any, y: Any) -> tuple[float, float, float]:
     return float(slope), float(intercept), float(1 - rest / total) if total else 1.0
 
 
-def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float]]:
+def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float, float]]:
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     by_bins = sorted((r for r in rows if r.records == rows[0].records), key=lambda r: r.bins)
-    each = by_bins[0].records / 1e6
     by_records = sorted((r for r in rows if r.bins == 4096 and r.check), key=lambda r: r.records)
     bins, sizes = [r.bins for r in by_bins], [r.records for r in by_records]
     shown = {
         "submissions, both servers (s) by records": (sizes, [r.submission_seconds for r in by_records]),
-        "4,096 submissions, both servers (s) by bins": (bins, [r.batch_us * each for r in by_bins]),
-        "bytes of a record (kB) by bins": (bins, [r.record_bytes / 1e3 for r in by_bins]),
-        "ours, both servers (s) by bins": (bins, [sum(r.steps["ours"][1:]) for r in by_bins]),
-        "partition, both servers (s) by bins": (bins, [sum(r.steps["partition"][1:]) for r in by_bins]),
-        "partition, both servers (s) by records": (sizes, [sum(r.steps["partition"][1:]) for r in by_records]),
+        "4,096 submissions, both servers (s) by bins": (bins, [min(r.batches) * 4096 for r in by_bins]),
+        "bytes of a record (kB) by bins": (bins, [size_of(r.bins) / 1e3 for r in by_bins]),
+        "ours, both servers (s) by bins": (bins, [r.fastest("ours") for r in by_bins]),
+        "partition, both servers (s) by bins": (bins, [r.fastest("partition") for r in by_bins]),
+        "partition, both servers (s) by records": (sizes, [r.fastest("partition") for r in by_records]),
     }
     fits, (_, axes) = {}, plt.subplots(2, 3, figsize=(12, 6))
     for axis, (name, (x, y)) in zip(axes.flat, shown.items(), strict=True):
-        fits[name] = line(x, y)
+        slope, at_0, r2 = line(x, y)
+        fits[name] = slope, at_0, r2, slope * x[-1] / (slope * x[-1] + at_0)
         axis.plot(x, y, "o")
         axis.plot(x, np.polyval(fits[name][:2], x), "-", linewidth=1)
         axis.set_title(name, fontsize=9)
@@ -259,7 +276,7 @@ fingerprint, range, sum and the durable state; with the check also C's half of t
 fingerprint is kept.
 
 Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.8 MB to C and 3.4 MB to D for `partition`,
-whatever the number of bins; for the check 28.7 kB to D for each record, and 0.25 MB for each batch of {batch}.
+whatever the number of bins; for the check 28.7 kB to D for each record, and 0.1 MB for each batch of {batch}.
 
 ## Growth
 
@@ -267,34 +284,63 @@ whatever the number of bins; for the check 28.7 kB to D for each record, and 0.2
 
 Straight lines fitted by least squares:
 
-| | slope | at 0 | R² |
-| --- | --- | --- | --- |
+| | slope | at 0 | R² | of the last value grows |
+| --- | --- | --- | --- | --- |
 """
 GROWTH = """
-By bins: medians of {releases} releases and of 8 batches at each of {points} numbers of bins. A study has at most 4096
-bins, the coefficients of one ciphertext, so there is nothing beyond. What does not grow with bins: c1 of a record
-(28.7 kB), the ciphertext that tests a batch, and the fixed costs of a release. All comparisons of up to 4096 bins fit
-into one set of ciphertexts, so `partition` costs about the same for 64 bins as for 4096: what grows are noise and
-sums. A release does not depend on the number of records at all.
+By bins: {points} numbers of bins, each in {rounds} rounds; the fastest of {batches} batches and of {releases} releases
+of each method, for other programs only ever add time. The last column says how much of the value at the right end is
+the part that grows; the rest is there at 0.
+A study has at most 4096 bins, the coefficients of one ciphertext, so there is nothing beyond. What does not grow with
+bins: c1 of a record (28.7 kB), the ciphertext that tests a batch, and the fixed costs of a release. All comparisons of
+up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the same for 64 bins as for 4096: what grows
+are noise and sums, and where that is less than the machine's own noise, R² is small. A release does not depend on the
+number of records at all.
+
+The same without noise: what both servers do, counted (`bench/encrypted_counts.py`). Products are those of one digit of
+the test with one part of a coefficient; operations are SEAL's on ciphertexts, without the owners' encryptions; bytes
+are those of the messages, without TLS. Some vary by a few bytes from run to run, for SEAL compresses. Noise is
+the draws of both servers; those of `partition` depend on how many buckets it makes.
+
 """
+COUNTED = (
+    "bins", "records", "owners → C (bytes)", "C → D", "D → C", "coefficients added", "products", "operations",
+    "ours: C → D, D → C", "operations", "noise", "partition: C → D, D → C", "operations", "noise",
+)  # fmt: skip
 
 
 def cells(r: Row) -> list[str]:
     steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("ours", "partition")]
     return [
-        f"{r.bins}", f"{r.records:,}", r.what, "yes" if r.check else "no", f"{r.owner_us:,.0f}", f"{r.record_bytes:,}",
+        f"{r.bins}", f"{r.records:,}", r.what, "yes" if r.check else "no", f"{r.owner_us:,.0f}", f"{size_of(r.bins):,}",
         f"{r.sums_us:,.0f}", f"{r.adding_us:,.0f}", f"{r.check_us:,.0f}", *steps, f"{r.peak[0]:,.0f}, {r.peak[1]:,.0f}",
     ]  # fmt: skip
 
 
-def page(rows: list[Row], fits: dict[str, tuple[float, float, float]], load: float) -> str:
+def counts(bins: int, n: int) -> list[str]:
+    found = counted(bins, n)
+    first = [found["submissions"][name] for name in (
+        "bytes from owners", "bytes to D", "bytes to C", "coefficients added", "products", "ciphertext operations",
+    )]  # fmt: skip
+    cells = [f"{x:,}" for x in (bins, n, *first)]
+    for method in ("ours", "partition"):
+        release = found[method]
+        cells.append(f"{release['bytes to D']:,}, {release['bytes to C']:,}")
+        cells += [f"{release[name]:,}" for name in ("ciphertext operations", "noise drawn")]
+    return cells
+
+
+def page(rows: list[Row], fits: dict[str, Any], tables: list[list[str]], load: float) -> str:
     busy = f"; other programs ran at the same time (load {load:.0f})" if load > (os.cpu_count() or 1) + 1 else ""
     facts = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(), "load": busy}
     table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows)]
-    fitted = [f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} |" for name, (a, b, r2) in fits.items()]
-    lines = ["| " + " | ".join(row) + " |" for row in table]
-    remarks, growth = REMARKS.format(batch=BATCH), GROWTH.format(releases=RELEASES, points=len(GROWTH_BINS))
-    return "\n".join([INTRODUCTION.format(**facts), *lines, remarks.rstrip("\n"), *fitted, growth])
+    fitted = [f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} | {grows:.0%} |" for name, (a, b, r2, grows) in fits.items()]
+    most = next(row for row in rows if row.bins == GROWTH_BINS[-1])
+    numbers = {"batches": len(most.batches), "releases": len(most.releases["ours"])}
+    remarks, growth = REMARKS.format(batch=BATCH), GROWTH.format(rounds=ROUNDS, points=len(GROWTH_BINS), **numbers)
+    lines, counts = (["| " + " | ".join(row) + " |" for row in each] for each in (table, tables))
+    head, growth = INTRODUCTION.format(**facts), growth.rstrip("\n")
+    return "\n".join([head, *lines, remarks.rstrip("\n"), *fitted, growth, "", *counts, ""])
 
 
 def main() -> None:
@@ -306,13 +352,24 @@ def main() -> None:
     with Progress() as progress:
         task = progress.add_task("records", total=sum(len(values) for values, *_ in runs))
         for values, bins, check, what in runs:
-            releases = RELEASES if what == "generated" and len(values) == 8 * BATCH else 3
-            rows.append(run(values, bins, check, what, lambda n: progress.advance(task, n), releases))
-            progress.console.print(rows[-1])
-    load = os.getloadavg()[2]
-    if not quick:
-        fits = figure(rows, ROOT / "docs" / "figures" / "encrypted-growth.svg")
-        (ROOT / "docs" / "encrypted-benchmarks.md").write_text(page(rows, fits, load), encoding="utf-8")
+            real = 300 if len(values) == 4 * BATCH else 1000
+            rows.append(run(values, bins, check, what, lambda n: progress.advance(task, n), 1 if quick else 3, real))
+            progress.console.print(" | ".join(cells(rows[-1])))
+        sizes = [(bins, BATCH) for bins in GROWTH_BINS] + [(4096, 2 * BATCH), (4096, 4 * BATCH)]
+        sizes = [(64, 20), (4096, 20)] if quick else sizes
+        task = progress.add_task("counting", total=len(sizes))
+        tables = [list(COUNTED), ["---"] * len(COUNTED)]
+        for bins, n in sizes:
+            tables.append(counts(bins, n))
+            progress.advance(task)
+    rows, load = together(rows), os.getloadavg()[2]
+    with tempfile.TemporaryDirectory() as folder:  # a quick run makes the page too, and throws it away
+        docs = Path(folder) if quick else ROOT / "docs"
+        (docs / "figures").mkdir(exist_ok=True)
+        text = page(rows, figure(rows, docs / "figures" / "encrypted-growth.svg"), tables, load)
+        (docs / "encrypted-benchmarks.md").write_text(text, encoding="utf-8")
+    if quick:
+        print(text)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,11 @@ def write_people() -> list[int]:
 
 def cheat() -> None:
     """A record that is 50 people in one bin, encrypted by hand; and one with a ticket of somebody else."""
+    import numpy as np
+
     from privjail.encrypted import encrypted_pb2 as pb
     from privjail.encrypted.numbers import Q
-    from privjail.encrypted.owner import Submitter
+    from privjail.encrypted.owner import Submitter, submission
     from privjail.encrypted.records import pack
     from privjail.encrypted.seal import Public, records
     from privjail.encrypted.study import Study
@@ -82,12 +84,10 @@ def cheat() -> None:
     study = Study.load(Path("cs/study.json"))
     tickets = dict(csv.reader(Path("tickets.csv").read_text().splitlines()))
     c0, c1 = 50 * Public(records(), study.records_key).monomial(3)[:, 0] % Q
-    record = pack(c1) + pack(c0[:BINS])
+    record = pack(np.concatenate([c1, c0[:BINS]]))
     with Submitter(study) as submitter:
         for name, ticket in (("mallory", tickets["mallory"]), ("mallory", tickets["person-000"])):
-            owner = pb.Owner(name=name, ticket=bytes.fromhex(ticket))
-            request = pb.SubmitRequest(study=study.id, key=study.key)
-            request.submissions.add(owner=owner, record=record)
+            request = submission(study, [(name, bytes.fromhex(ticket))], [record])
             result = submitter.caller.call("Submit", request, pb.SubmitReply).results[0]
             console.print(f"  {name}: [red]{result.status}[/]: {result.why}", highlight=False)
 

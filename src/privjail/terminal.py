@@ -11,6 +11,11 @@ from rich.console import Console
 from privjail.errors import DPError
 
 
+def plain(text: str) -> str:
+    """What a server wrote, without characters that a terminal obeys."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
 @contextmanager
 def told(notes: Console) -> Iterator[None]:
     """What is wrong and what to do, without a traceback that might show a value."""
@@ -18,5 +23,5 @@ def told(notes: Console) -> Iterator[None]:
         yield
     except DPError as wrong:
         notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
-        notes.print(str(wrong), markup=False, highlight=False)
+        notes.print(plain(str(wrong)), markup=False, highlight=False)
         raise typer.Exit(2) from None

@@ -13,11 +13,11 @@ import pytest
 from privjail.encrypted import analyst
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import P, Q
-from privjail.encrypted.owner import Record, Submitter, read_csv
+from privjail.encrypted.owner import Record, Submitter, read_csv, submission
 from privjail.encrypted.records import encrypt_record, pack, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Offer, Study, Terms
-from privjail.encrypted.wire import Caller
+from privjail.encrypted.wire import Caller, framed
 from privjail.errors import DPError, PlanError
 
 from .parties import Parties
@@ -34,10 +34,8 @@ def parties(tmp_path_factory: pytest.TempPathFactory):
 
 def sent(parties: Parties, *submissions: tuple[str, bytes], study: Study | None = None, ticket: bytes | None = None) -> Any:
     study = study or parties.study
-    request = pb.SubmitRequest(study=study.id, key=study.key, submissions=[
-        pb.Submission(owner=pb.Owner(name=name, ticket=ticket or parties.tickets.owner(name)), record=record)
-        for name, record in submissions
-    ])  # fmt: skip
+    owners = [(name, ticket or parties.tickets.owner(name)) for name, _ in submissions]
+    request = submission(study, owners, [record for _, record in submissions])
     with Submitter(parties.study) as submitter:
         return [(r.status, r.why) for r in submitter.caller.call("Submit", request, pb.SubmitReply).results]
 
@@ -52,7 +50,7 @@ def poly(parties: Parties, text: str) -> bytes:
     ciphertext = public.scheme.seal.Ciphertext()
     public._encryptor.encrypt(public.scheme.seal.Plaintext(text), ciphertext)
     c0, c1 = public.scheme.words(ciphertext)[:, 0]
-    return pack(c1) + pack(c0[:BINS])
+    return pack(np.concatenate([c1, c0[:BINS]]))
 
 
 def test_malformed_records_are_refused_and_the_rest_is_kept(parties):
@@ -64,6 +62,46 @@ def test_malformed_records_are_refused_and_the_rest_is_kept(parties):
 
     assert [status for status, _ in results] == ["kept", "refused", "refused", "refused", "refused", "known", "kept"]
     assert "cut off" in results[1][1] and "out of range" in results[3][1] and "submitted before" in results[4][1]
+
+
+def test_what_is_refused_is_not_added(tmp_path):
+    """Every way to be refused in one batch; what is published without noise are the others."""
+    parties = Parties(tmp_path, bins=BINS, budget=100)
+    wide, copied = bytearray(good(parties, 1)), good(parties, 2)
+    wide[:4] = b"\xff" * 4
+    with parties.in_threads(lambda scale, n: [0] * n, lambda scale, n: [0] * n):
+        came = [("a", good(parties, 3)), ("b", bytes(wide)), ("c", copied), ("d", copied), ("e", copied[:-1]),
+                ("f", poly(parties, "1x^5 + 1x^4")), ("a", good(parties, 4)), ("g", good(parties, 3)), ("h", b"")]  # fmt: skip
+        assert [status for status, _ in sent(parties, *came)] == ["kept", "refused", "kept", *["refused"] * 3, "known", "kept", "refused"]
+        assert sent(parties, ("b", good(parties, 7))) == [("kept", "")]  # what was no ciphertext was no try
+        assert "one try" in sent(parties, ("f", good(parties, 7)))[0][1]
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", 1)
+    assert found.released["leaves"].tolist() == [0, 0, 1, 2, 0, 0, 0, 1, *[0] * 8]
+
+
+def test_nobody_is_told_that_a_record_is_there_which_was_refused_in_the_same_batch(parties):
+    wide, other = bytearray(good(parties)), good(parties)
+    wide[100:104] = b"\xff" * 4
+    results = sent(parties, ("v1", bytes(wide)), ("v1", good(parties)), ("v2", bytes(wide)), ("v3", poly(parties, "3x^1")),
+                   ("v3", good(parties)), ("v4", other), ("v4", good(parties)))  # fmt: skip
+    assert [status for status, _ in results] == [*["refused"] * 5, "kept", "known"]
+    assert all("the first of this" in results[i][1] for i in (1, 2, 4)) and "out of range" in results[1][1]
+    assert sent(parties, ("v1", good(parties)), ("v2", good(parties))) == [("kept", "")] * 2
+
+
+def test_a_batch_that_is_cut_off_is_refused_as_a_whole(parties):
+    whole = submission(parties.study, [("u1", parties.tickets.owner("u1"))], [good(parties)])
+    with Submitter(parties.study) as submitter:
+        for body, says in (
+            (whole[:-8], "batch is cut off"), (whole[:60], "message is cut off"), (b"", "message is cut off"),
+            (b"\xff" * 64, "message is cut off"), ((8).to_bytes(8, "little") + b"\xff" * 8, "cannot be read"),
+        ):  # fmt: skip
+            with pytest.raises(PlanError, match=says):
+                submitter.caller.call("Submit", body, pb.SubmitReply)
+        lying = pb.SubmitRequest(study=parties.study.id, key=parties.study.key, owners=[pb.Owner()], sizes=[2**32 - 1])
+        with pytest.raises(PlanError, match="batch is cut off"):
+            submitter.caller.call("Submit", framed(lying, []), pb.SubmitReply)
+    assert sent(parties, ("u1", good(parties))) == [("kept", "")]
 
 
 def test_a_record_counts_once_also_later(parties):
@@ -101,7 +139,7 @@ def test_another_key_or_study_is_refused(parties, tmp_path):
     other = Parties(tmp_path, bins=BINS)
     with pytest.raises(PlanError, match="another study"):
         sent(parties, ("k1", good(other)), study=other.study)
-    request = pb.SubmitRequest(study=parties.study.id, key=other.study.key)
+    request = framed(pb.SubmitRequest(study=parties.study.id, key=other.study.key), [])
     with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="another key"):
         submitter.caller.call("Submit", request, pb.SubmitReply)
     # And who claims the right key but used another one is found by the check.
@@ -125,7 +163,7 @@ def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch
         return call(caller, method, *more, **named)
 
     monkeypatch.setattr(Caller, "call", listening)
-    together = ["Submit", "Check", "Halves", "Verdict"]
+    together = ["Submit", "Check", "Verdict"]
     assert {status for status, _ in sent(parties, *((f"f{i}", good(parties, i % 5 or None)) for i in range(20)))} == {"kept"}
     assert asked == together
     bad = [("g3", poly(parties, "2x^3")), ("g7", poly(parties, "1x^4 + 1x^3"))]
@@ -141,14 +179,26 @@ def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch
 
 def test_random_bytes_and_half_units_are_refused(parties):
     rng = np.random.default_rng(0)
-    noise = pack(rng.integers(0, Q, 4096, dtype=np.uint64)) + pack(rng.integers(0, Q, BINS, dtype=np.uint64))
+    noise = pack(rng.integers(0, Q, 4096 + BINS, dtype=np.uint64))
     from privjail.encrypted.numbers import DEGREE, K
     from privjail.encrypted.records import read_record
 
     words = read_record(good(parties, 2), BINS)
     words[DEGREE + 5] = (int(words[DEGREE + 5]) + 2 * K // 5) % Q  # two fifths of a unit more
-    half = pack(words[:DEGREE]) + pack(words[DEGREE:])
-    assert [status for status, _ in sent(parties, ("n1", noise), ("n2", half))] == ["refused", "refused"]
+    assert [status for status, _ in sent(parties, ("n1", noise), ("n2", pack(words)))] == ["refused", "refused"]
+
+
+def test_a_fraction_of_a_unit_is_mostly_refused(parties):
+    """2**-12 of a unit more passes one time in 16 (KNOWN_LIMITS.md). With products that are not doubled, six in ten."""
+    from privjail.encrypted.numbers import DEGREE, K
+    from privjail.encrypted.records import read_record
+
+    words = [read_record(good(parties, 2), BINS) for _ in range(60)]
+    for each in words:
+        each[DEGREE + 5] = (int(each[DEGREE + 5]) + (K >> 12)) % Q
+    # one in each batch, for a batch has one challenge
+    kept = [sent(parties, (f"part {i}", pack(each)))[0][0] for i, each in enumerate(words)].count("kept")
+    assert kept < 20  # a mean of 3.8: false alarms 1e-9
 
 
 def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
@@ -158,10 +208,9 @@ def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
 
 
 def test_requests_that_make_no_sense(parties):
-    with Submitter(parties.study) as submitter:
-        many = pb.SubmitRequest(study=parties.study.id, key=parties.study.key, submissions=[pb.Submission()] * 513)
-        with pytest.raises(PlanError, match="at most 512"):
-            submitter.caller.call("Submit", many, pb.SubmitReply)
+    many = submission(parties.study, [("", b"")] * 513, [b""] * 513)
+    with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="at most 512"):
+        submitter.caller.call("Submit", many, pb.SubmitReply)
     ticket = parties.tickets.operator()
     for method, eps, says in (("ahp", 1, "no method"), ("ours", 0, "greater than 0"), ("ours", "x", "no amount"), ("ours", "1/100000", "too small")):
         with pytest.raises(DPError, match=says):
@@ -243,6 +292,138 @@ def test_errors_of_the_connection_speak_of_the_server(parties, monkeypatch):
             with pytest.raises(DPError, match=says) as found:
                 submitter.caller.call("Submit", pb.SubmitRequest(), pb.SubmitReply)
             assert "jail" not in str(found.value)
+
+
+def test_a_busy_server_is_asked_again(parties, monkeypatch):
+    class Busy(grpc.RpcError):
+        def code(self) -> Any:
+            return grpc.StatusCode.RESOURCE_EXHAUSTED
+
+        def details(self) -> str:
+            return "Concurrent RPC limit exceeded!"
+
+    left = [Busy(), Busy()]
+
+    def call(*_: Any, **__: Any) -> bytes:
+        if left:
+            raise left.pop()
+        return pb.MissingReply(missing=[True]).SerializeToString()
+
+    with Submitter(parties.study) as submitter:
+        monkeypatch.setattr(submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _: call, close=lambda: None))
+        assert submitter.caller.call("Missing", pb.MissingRequest(), pb.MissingReply).missing == [True]
+        left.append(Busy())
+        with pytest.raises(DPError, match="is busy"):
+            submitter.caller.call("Missing", pb.MissingRequest(), pb.MissingReply, patience=0)
+
+
+def test_more_calls_than_a_server_takes_are_told_so_and_tried_again(monkeypatch, tmp_path):
+    import threading
+
+    from privjail.encrypted import keys, wire
+
+    from .parties import free_port
+
+    monkeypatch.setattr(wire, "AT_ONCE", 1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(request: Any) -> Any:
+        begun.set()
+        go_on.wait(10)
+        return pb.MissingReply()
+
+    where = keys._server(tmp_path, f"127.0.0.1:{free_port()}")
+    running = wire.serve("Compute", {"Missing": wire.Call(pb.MissingRequest, slow)}, where.address, keys.pair(tmp_path), None, lambda: None)
+    first = threading.Thread(target=lambda: Caller("Compute", where).call("Missing", pb.MissingRequest(), pb.MissingReply))
+    first.start()
+    begun.wait(10)
+    caller = Caller("Compute", where)
+    with pytest.raises(DPError, match="is busy"):
+        caller.call("Missing", pb.MissingRequest(), pb.MissingReply, patience=0.3)
+    go_on.set()
+    first.join()
+    assert caller.call("Missing", pb.MissingRequest(), pb.MissingReply) == pb.MissingReply()
+    caller.close()
+    running.stop()
+
+
+def test_a_full_batch_of_the_largest_study_fits_into_a_message():
+    from privjail.encrypted.compute import LARGEST_BATCH
+    from privjail.encrypted.keys import LONGEST_NAME
+    from privjail.encrypted.wire import LARGEST
+
+    owner = pb.Owner(name="\U0001f600" * LONGEST_NAME, ticket=bytes(32))
+    assert LARGEST_BATCH * (size_of(4096) + len(owner.SerializeToString()) + 8) + 4096 < LARGEST
+
+
+def test_tickets_are_hmacs_and_need_a_whole_key(parties, tmp_path):
+    import hashlib
+    import hmac
+
+    from privjail.encrypted.keys import Tickets
+
+    key = (parties.where / "cs" / "tickets.key").read_bytes()
+    assert parties.tickets.owner("Zoë") == hmac.digest(key, b"owner\0" + "Zoë".encode(), hashlib.sha256)
+    assert parties.tickets.operator() == hmac.digest(key, b"operator\0", hashlib.sha256)
+    for damaged in (b"", key[:-1]):
+        (tmp_path / "tickets.key").write_bytes(damaged)
+        with pytest.raises(PlanError, match="damaged"):
+            Tickets(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E+100000000", "9" * 5000, "1/0", "nan", "inf", "-1", "1_000", "٣", "", "1/2/3"])
+def test_amounts_are_read_at_once_or_refused(text):
+    from privjail.encrypted.plans import spelled_amount
+
+    with pytest.raises(DPError):
+        spelled_amount(text)
+
+
+def test_amounts_that_people_write():
+    from fractions import Fraction
+
+    from privjail.encrypted.plans import spelled_amount
+
+    assert [spelled_amount(t) for t in ("0.5", "1/2", " 2 ", ".25", "1e-2", "3.")] == [Fraction(x) for x in ("1/2", "1/2", "2", "1/4", "1/100", "3")]
+
+
+@pytest.mark.parametrize("change", [{"bins": 16.5}, {"bins": "16"}, {"bins": True}, {"check": "no"}, {"budget": "1e999999999"}, {"budget": 3}, {"more": 1}])
+def test_a_study_file_with_other_terms_than_there_are_is_refused(parties, tmp_path, change):
+    import json
+
+    found = json.loads((parties.where / "cs" / "study.json").read_text())
+    found["terms"] |= change
+    (tmp_path / "study.json").write_text(json.dumps(found))
+    with pytest.raises(PlanError):
+        Study.load(tmp_path / "study.json")
+
+
+def test_a_compute_server_that_answers_for_other_records_is_told_apart(parties, monkeypatch):
+    for method, lie in (("Missing", pb.MissingReply()), ("Submit", pb.SubmitReply())):
+        with Submitter(parties.study) as submitter, monkeypatch.context() as patch:
+            call = submitter.caller.call
+            patch.setattr(submitter.caller, "call", lambda m, *a, method=method, lie=lie, call=call: lie if m == method else call(m, *a))
+            with pytest.raises(DPError, match="for other records"):
+                submitter.submit([parties.record(f"lied to by {method}", 1)])
+
+
+def test_what_a_server_writes_does_not_steer_the_terminal():
+    from privjail.terminal import plain
+
+    assert plain("no\x1b[2J\x07\r: é\n") == "no?[2J??: é\n"
+
+
+def test_tickets_are_written_for_one_reader_also_into_a_file_that_is_there(parties, tmp_path):
+    from typer.testing import CliRunner
+
+    from privjail.encrypted.cli import app
+
+    (tmp_path / "names").write_text("ann\n")
+    for args in (["owners", str(parties.where / "cs"), str(tmp_path / "names")], ["operator", str(parties.where / "cs")]):
+        out = tmp_path / args[0]
+        out.touch(mode=0o644)
+        assert CliRunner().invoke(app, ["keys", *args, "--out", str(out)]).exit_code == 0
+        assert out.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_server_does_not_start_in_the_others_folder(parties):

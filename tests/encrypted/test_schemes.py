@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from privjail.encrypted import compare, onehot, seal, shares
 from privjail.encrypted.numbers import (
-    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, K, P, Q, centred, flood, uniform, wide_flood,
+    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, TEST_FLOOD, TEST_KEY_PRIME, TEST_PRIMES, K, P, Q,
+    centred, flood, uniform, wide_flood,
 )
-from privjail.encrypted.records import Planes, Sum, encrypt_record, pack, read_record, size_of
+from privjail.encrypted.records import (
+    MOST, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
+)  # fmt: skip
 from privjail.errors import DPError
 
 
@@ -26,10 +31,17 @@ def slot_keys():
     return seal.Public(seal.slots(), public), seal.Secret(seal.slots(), secret)
 
 
-def test_both_schemes_are_128_bit_sets_of_seals_own_table():
+@pytest.fixture(scope="module")
+def check_keys():
+    public, secret = seal.tests().new_keys()
+    return seal.Public(seal.tests(), public), seal.Secret(seal.tests(), secret)
+
+
+def test_all_schemes_are_128_bit_sets_of_seals_own_table():
     s = seal.api()
-    for scheme, primes in ((seal.records(), (Q,)), (seal.slots(), (*PRIMES, KEY_PRIME))):
-        bits = sum(prime.bit_length() for prime in primes)
+    sets = (seal.records(), (Q,)), (seal.slots(), (*PRIMES, KEY_PRIME)), (seal.tests(), (*TEST_PRIMES, TEST_KEY_PRIME))
+    for scheme, primes in sets:
+        bits = math.prod(primes).bit_length()
         assert bits <= s.CoeffModulus.MaxBitCount(scheme.degree, s.SEC_LEVEL_TYPE.TC128)
         assert scheme.context.key_context_data().qualifiers().sec_level == s.SEC_LEVEL_TYPE.TC128
         assert scheme.context.key_context_data().total_coeff_modulus_bit_count() == bits
@@ -42,7 +54,8 @@ def test_a_weaker_set_is_refused():
 
 def test_the_primes_are_what_the_argument_needs():
     s = seal.api()
-    for prime, degree in ((Q, DEGREE), *((prime, SLOTS) for prime in (*PRIMES, KEY_PRIME))):
+    data = [(Q, DEGREE), *((prime, SLOTS) for prime in (*PRIMES, KEY_PRIME)), *((prime, DEGREE) for prime in TEST_PRIMES)]
+    for prime, degree in data:
         assert s.Modulus(prime).is_prime() and prime % P == 1 and prime % (2 * degree) == 1
     assert s.Modulus(P).is_prime() and P % (2 * SLOTS) == 1 and P.bit_length() == BITS
     assert K * P == Q - 1 and 3 * BITS + 3 < P
@@ -53,8 +66,8 @@ def test_packing_is_reversible_and_short():
     words[:2] = Q - 1, 0
     assert len(pack(words)) == 448
     for n in (1, 2, 3, 5, 64):
-        rows = np.frombuffer(pack(words[:n]) * 9, dtype="<u4").reshape(9, -1)
-        assert (Planes.unpacked(rows, n).words == words[:n]).all()
+        rows = np.frombuffer(pack(words[:n]) * 9, dtype=np.uint8).reshape(9, -1)
+        assert (Planes.read(rows, n).words == words[:n]).all()
     assert size_of(4096) == 57_344 and size_of(64) == 29_120
 
 
@@ -78,16 +91,23 @@ def test_wide_floods_are_uniform_numbers_given_by_their_residues():
     assert stats.chisquare(np.bincount([x % 64 for x in numbers], minlength=64)).pvalue > 1e-6
 
 
+def products_of(weights, words):
+    products = onehot.Products(weights)
+    for at in range(0, len(words), 4):
+        products.take(Planes.of(words[at : at + 4]))
+    return products.result()
+
+
 def noise_of(secret, total: Sum, message):
     """What stands beside K · plaintext in c0 + c1 · s, as the holder of the key can compute it."""
-    from privjail.encrypted.onehot import Products, adjoint, key_vector
+    from privjail.encrypted.onehot import adjoint, key_vector
 
     key, rows = key_vector(secret), []
     for i in range(total.bins):
         unit = np.zeros((1, total.bins), dtype=np.int64)
         unit[0, i] = 1
         rows.append(adjoint(key, unit)[0])
-    turned = [row[0] for row in zip(*Products(np.array(rows))(Planes.of(message[None, :DEGREE])).tolist(), strict=True)]
+    turned = [row[0] for row in zip(*products_of(np.array(rows), message[None, :DEGREE]).tolist(), strict=True)]
     phase = [(int(c) + t) % Q for c, t in zip(message[DEGREE:], turned, strict=True)]
     rounded = [(x + K // 2) // K % P for x in phase]
     noise = [(x - K * y) % Q for x, y in zip(phase, rounded, strict=True)]
@@ -95,8 +115,7 @@ def noise_of(secret, total: Sum, message):
 
 
 def total_of(public, bins: int, values) -> Sum:
-    words = np.array([read_record(encrypt_record(public, bins, v), bins) for v in values])
-    return Sum.empty(bins).plus(Planes.of(words[:, :DEGREE]), Planes.of(words[:, DEGREE:]))
+    return read_all(rows_of(b"".join(encrypt_record(public, bins, v) for v in values), bins), bins)[0]
 
 
 def test_noise_of_records_and_flood_are_as_argued(record_keys):
@@ -167,46 +186,106 @@ def test_signs_of_shared_numbers(slot_keys):
     assert (np.array([compare.decrypted(secret, row) for row in rows]) == rows_in_the_clear(y, r, blinding)).all()
 
 
-def batch_test(slot_keys, wrong):
+def batch_test(check_keys, wrong):
     """What D decrypts of C's message, where record j fails the test by wrong[j]."""
-    public, secret = slot_keys
+    public, secret = check_keys
     wrong = np.asarray(wrong)
     masks, z1 = uniform(P, len(wrong), 4), uniform(P, len(wrong))
     mask1, mask2 = onehot.joined(masks)
     shares = (z1 + mask1) % P, (z1 * z1 - wrong + mask2) % P
     message = onehot.tested_batch(public, onehot.encrypted_batch(secret, *shares), masks)
-    words = np.zeros((2, 1, SLOTS), dtype=np.uint64)
+    words = np.zeros((2, 1, DEGREE), dtype=np.uint64)
     words[0, 0, 0], words[1, 0] = np.frombuffer(message, "<u8")[0], np.frombuffer(message, "<u8")[1:]
     assert onehot.passed_batch(secret, message) == (secret.constant(secret.scheme.ciphertext(words)) == 0)
     return secret.constant(secret.scheme.ciphertext(words))
 
 
-def test_a_batch_is_one_number_0_if_all_records_pass_and_uniform_otherwise(slot_keys):
-    assert [batch_test(slot_keys, [0] * n) for n in (1, 7, 4096)] == [0, 0, 0]
-    assert batch_test(slot_keys, [0] * 4095 + [1]) != 0
+def test_a_batch_is_one_number_0_if_all_records_pass_and_uniform_otherwise(check_keys):
+    assert [batch_test(check_keys, [0] * n) for n in (1, 7, onehot.MOST)] == [0, 0, 0]
+    assert batch_test(check_keys, [0] * (onehot.MOST - 1) + [1]) != 0
     # Two owners whose errors cancel in the sum: each has a factor of its own, so that they do not.
-    seen = [batch_test(slot_keys, [0, 5, P - 5, 0]) for _ in range(160)]
+    seen = [batch_test(check_keys, [0, 5, P - 5, 0]) for _ in range(160)]
     assert stats.chisquare(np.bincount(np.array(seen) * 8 // P, minlength=8)).pvalue > 1e-6
 
 
-def test_without_factors_of_their_own_two_errors_cancel(slot_keys, monkeypatch):
+def test_without_factors_of_their_own_two_errors_cancel(check_keys, monkeypatch):
     """The control: one factor for all records, and the same two owners pass."""
     monkeypatch.setattr(onehot, "uniform", lambda below, *shape: np.full(shape, 3, dtype=np.int64))
-    assert batch_test(slot_keys, [0, 5, P - 5, 0]) == 0
+    assert batch_test(check_keys, [0, 5, P - 5, 0]) == 0
+
+
+def test_a_batch_whose_factors_are_all_0_is_sent_all_the_same(check_keys, monkeypatch):
+    """One in P batches of one record: SEAL refuses to multiply by 0."""
+    monkeypatch.setattr(onehot, "uniform", lambda below, *shape: np.zeros(shape, dtype=np.int64))
+    assert batch_test(check_keys, [5]) == 0
+
+
+def test_the_flood_of_a_test_drowns_its_noise(check_keys, monkeypatch):
+    """± 2**66 against at most 2**28: measured on the largest factors that C can have, by what SEAL says is left."""
+    public, secret = check_keys
+    scheme, room = public.scheme, math.log2(math.prod(TEST_PRIMES) / P)
+    ciphertext = scheme.loaded(scheme.seal.Ciphertext(), secret.encrypted_polynomial(uniform(P, DEGREE)))
+    scheme.evaluator.multiply_plain_inplace(ciphertext, scheme.plaintext(np.full(DEGREE, onehot.HALF)))
+    before = room - secret.noise_bits(ciphertext)
+    monkeypatch.setattr(onehot, "flood", lambda bits, n: [2**bits - 1] * n)
+    monkeypatch.setattr(onehot, "smaller", lambda _, each: each)
+    after = room - secret.noise_bits(onehot._drowned(scheme, ciphertext, 0))
+
+    assert before <= 28  # 21 · 2**11 · 4096, the hard bound of the decision note
+    assert TEST_FLOOD - 1 <= after <= TEST_FLOOD + 1
+    for constant in (0, 1, P - 1):  # the largest flood, either way, is still rounded away
+        for sign in (1, -1):
+            monkeypatch.undo()
+            monkeypatch.setattr(onehot, "flood", lambda bits, n, sign=sign: [sign * 2**bits] * n)
+            assert secret.constant(onehot._drowned(scheme, public.zero(), constant)) == constant
 
 
 def test_products_are_exact_for_the_largest_numbers():
     rng = np.random.default_rng(1)
     words = np.full((11, 300), Q - 1, dtype=np.uint64)
     words[1:] = rng.integers(0, Q, (10, 300), dtype=np.uint64)
-    weights = rng.integers(-(2**24) + 1, 2**24, (5, 300))
-    weights[0] = 2**24 - 1
-    exact = words.astype(object) @ weights.astype(object).T % Q
-    assert (onehot.Products(weights)(Planes.of(words)).astype(object) == exact).all()
+    weights = rng.integers(-(2**23), 2**23 + 1, (5, 300))
+    weights[0] = 2**23
+    for some in (weights, weights % 2048):  # of two digits, and of one
+        exact = words.astype(object) @ some.astype(object).T % Q
+        assert (products_of(some, words).astype(object) == exact).all()
+    with pytest.raises(DPError, match="too large"):
+        products_of(np.full((1, 300), 2**24), words)
 
 
 def test_sums_are_exact_beyond_what_a_word_holds():
     n, bins = 700, 5
-    top = np.full((n, DEGREE + bins), Q - 1, dtype=np.uint64)
-    total = Sum.empty(bins).plus(Planes.of(top[:, :DEGREE]), Planes.of(top[:, DEGREE:]))
-    assert set(total.words.tolist()) == {n * (Q - 1) % Q} and total.submissions == n
+    record = pack(np.full(DEGREE + bins, Q - 1, dtype=np.uint64))
+    once, wrong = read_all(rows_of(record * n, bins), bins)
+    total = once.plus(once)
+    assert not wrong and set(total.words.tolist()) == {2 * n * (Q - 1) % Q} and total.submissions == 2 * n
+    adding = Adding(bins)
+    with pytest.raises(DPError, match="more than 65536"):  # 2**16 middle parts of 16 bits fill 32 bits
+        adding.add(Planes(*(np.broadcast_to(plane, (MOST + 1, DEGREE + bins)) for plane in Planes.of(np.zeros(1, dtype=np.uint64)))))
+
+
+def test_one_pass_sums_what_is_in_range_and_shows_all_of_c0():
+    bins, n = 6, 37
+    words = uniform(Q, n, DEGREE + bins).astype(np.uint64)
+    words[3, 7], words[20, DEGREE + 5], words[36, 0] = Q, 2**56 - 1, Q - 1
+    seen: list[Planes] = []
+    total, wrong = read_all(rows_of(b"".join(map(pack, words)), bins), bins, seen.append)
+
+    assert wrong == {3, 20}
+    assert (total.words == np.delete(words, [3, 20], axis=0).astype(object).sum(axis=0) % Q).all()
+    assert total.submissions == n - 2
+    assert (np.concatenate([each.words for each in seen]) == words[:, DEGREE:]).all()
+
+
+def test_c1_is_sent_on_as_it_came():
+    bins = 5
+    words = uniform(Q, 3, DEGREE + bins).astype(np.uint64)
+    parts = c1_of([memoryview(pack(each)) for each in words], bins)
+    assert b"".join(parts) == b"".join(pack(each[:DEGREE]) for each in words)
+
+
+def test_digits_are_those_of_the_number_and_small():
+    numbers = np.array([0, 1, -1, 2047, 2048, -2048, -2049, P // 2, -(P // 2), *centred(uniform(P, 500))])
+    low, high = onehot.digits(numbers)
+    assert (low + (high << onehot.DIGIT) == numbers).all()
+    assert max(np.abs(low).max(), np.abs(high).max()) <= onehot.HALF

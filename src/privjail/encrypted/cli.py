@@ -18,7 +18,7 @@ from rich.table import Table
 
 from privjail.encrypted.memory import keep
 from privjail.errors import PlanError
-from privjail.terminal import told
+from privjail.terminal import plain, told
 
 app = typer.Typer(
     name="encrypted",
@@ -46,6 +46,13 @@ def _progress(doing: str, total: float | None = None) -> Iterator[Progress]:
 
 
 # -- keys
+
+
+def _private(path: Path) -> Any:
+    """A file that only its owner can read, also if it was there before."""
+    f = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(f, 0o600)
+    return os.fdopen(f, "w", newline="", encoding="utf-8")
 
 
 @keys_app.command("decrypt")
@@ -103,7 +110,7 @@ def keys_owners(
         people = [line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip()]
         if len(set(people)) != len(people):
             raise PlanError("a name occurs twice", do="give each owner a name of her own")
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", newline="") as f:
+        with _private(out) as f:
             csv.writer(f).writerows([("owner", "ticket"), *((name, tickets.owner(name).hex()) for name in people)])
         screen.print(f"wrote {len(people)} tickets to {out}", soft_wrap=True)
 
@@ -118,7 +125,7 @@ def keys_operator(
 
     with _errors():
         ticket = Tickets(folder).operator().hex()
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
+        with _private(out) as f:
             f.write(ticket + "\n")
         screen.print(f"wrote {out}", soft_wrap=True)
 
@@ -168,7 +175,7 @@ def submit(
     study: StudyFile,
     records: Annotated[Path, typer.Argument(help="CSV with owner, bin and ticket; no bin: takes no part.")],
     tickets: Annotated[Path | None, typer.Option(help="CSV with owner and ticket, if RECORDS has none.")] = None,
-    batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 256,
+    batch: Annotated[int, typer.Option(help="Records sent at once.", min=1, max=512)] = 512,
     fingerprint: Annotated[str | None, typer.Option(help="As the decryption server's operator tells it.")] = None,
 ) -> None:
     """Encrypt records here and submit them. Run again after an interruption: what is there is not sent twice."""
@@ -187,7 +194,7 @@ def submit(
             report = submitter.submit(people, lambda n: progress.update(progress.task_ids[0], advance=n), batch)
         screen.print(f"{report.kept} kept, {report.known} there before, {len(report.refused)} refused")
         for owner, why in list(report.refused.items())[:20]:
-            notes.print(f"  {owner}: {why}", markup=False, highlight=False, soft_wrap=True)
+            notes.print(plain(f"  {owner}: {why}"), markup=False, highlight=False, soft_wrap=True)
         if report.refused:
             raise typer.Exit(1)
 

@@ -110,21 +110,9 @@ def flooded(public: Public, ciphertext: Any, constants: Whole) -> bytes:
     return scheme.words(smaller(scheme, drown(public, ciphertext, constants))).astype("<u8").tobytes()
 
 
-def drowned_constant(public: Public, ciphertext: Any, constant: int) -> Any:
-    """The ciphertext plus a number, safe to show if of c0 only the constant coefficient is shown."""
-    scheme, fresh = public.scheme, public.zero()
-    if ciphertext.size():
-        scheme.evaluator.add_inplace(fresh, ciphertext)
-    scheme.evaluator.add_plain_inplace(fresh, scheme.seal.Plaintext(f"{constant:X}"))
-    noise = np.zeros((2, len(PRIMES), SLOTS), dtype=np.uint64)
-    noise[0, :, 0] = np.array(wide_flood(SLOT_FLOOD, 1))[:, 0]
-    scheme.evaluator.add_inplace(fresh, scheme.ciphertext(noise))
-    return smaller(scheme, fresh)
-
-
 def smaller(scheme: Any, ciphertext: Any) -> Any:
     """Over one prime, to send less. Needs no secret, so it shows nothing more."""
-    for _ in PRIMES[1:]:
+    for _ in scheme.primes[1:]:
         scheme.evaluator.mod_switch_to_next_inplace(ciphertext)
     return ciphertext
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,20 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.lock import Lock
-from privjail.encrypted.numbers import MOST_RECORDS, P, uniform
+from privjail.encrypted.numbers import MOST_RECORDS, P, Whole, Words, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import Batch, RecordError, Sum
+from privjail.encrypted.records import OUT_OF_RANGE, Sum, c1_of, fingerprint, read_all, rows_of, size_of, wrong_size
 from privjail.encrypted.release import Release
-from privjail.encrypted.seal import Public, slots
+from privjail.encrypted.seal import Public, slots, tests
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve, with_bytes
+from privjail.encrypted.wire import Call, Caller, CheckLost, Running, framed, serve
 from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
 
 LARGEST_BATCH = 512
+KEPT = pb.Result(status="kept")
 
 
 @dataclass
@@ -37,7 +40,10 @@ class _Candidate:
     place: int
     owner: str
     mark: bytes
-    passed: bool = True
+    record: memoryview
+    whole: bool = True  # else it is no ciphertext, and the owner may try again
+    why: str = ""  # it is refused
+    again: list[int] = field(default_factory=list)  # places of the same owner's or ciphertext's later in the batch
 
 
 class Computer:
@@ -51,12 +57,12 @@ class Computer:
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.terms.budget)
-        self._slots = Public(slots(), self.offer.slots_key)
+        self._slots, self._test = Public(slots(), self.offer.slots_key), Public(tests(), self.offer.test_key)
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._sum, self._seconds = self._read_sum(), 0.0
-        self._batch = Batch(self.terms.bins, LARGEST_BATCH)
         slots().warm()
+        tests().warm()
 
     def _read_sum(self) -> Sum:
         found = self._db.rows("SELECT words, submissions FROM total")
@@ -73,17 +79,13 @@ class Computer:
     def calls(self) -> dict[str, Call]:
         return {
             "Missing": Call(pb.MissingRequest, self.missing),
-            "Submit": Call(pb.SubmitRequest, self.submit),
+            "Submit": Call(pb.SubmitRequest, self.submit, framed=True),
             "Publish": Call(pb.PublishRequest, self.publish, parts=True),
             "Histogram": Call(pb.HistogramRequest, self.histogram),
             "Status": Call(pb.StatusRequest, self.status),
         }
 
     # -- submissions
-
-    def _owner(self, owner: Any) -> None:
-        if not self._tickets.is_owner(owner.name, owner.ticket):
-            raise RecordError("the ticket is not this owner's")
 
     def _this_study(self, study: bytes) -> None:
         if study != self.study.id:
@@ -98,109 +100,134 @@ class Computer:
         if len(request.owners) > LARGEST_BATCH:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
         names = [owner.name for owner in request.owners if self._tickets.is_owner(owner.name, owner.ticket)]
-        there = self._known("name", names) - self._refused(names)
-        return pb.MissingReply(missing=[owner.name not in there for owner in request.owners])
+        known = self._names(names)
+        return pb.MissingReply(missing=[not known.get(owner.name, False) for owner in request.owners])
 
-    def _known(self, column: str, values: list[Any]) -> set[Any]:
-        """Those of these names, or fingerprints, that are there already."""
-        places = ", ".join("?" * len(values))
-        return {x for (x,) in self._db.rows(f"SELECT {column} FROM owners WHERE {column} IN ({places})", *values)}
-
-    def _refused(self, names: list[str]) -> set[str]:
-        """Those of these owners whose record failed the check."""
+    def _names(self, names: list[str]) -> dict[str, bool]:
+        """Which of these owners are known, and whether their record was kept."""
         places = ", ".join("?" * len(names))
-        return {x for (x,) in self._db.rows(f"SELECT name FROM owners WHERE kept = 0 AND name IN ({places})", *names)}
+        rows = self._db.rows(f"SELECT name, kept FROM owners WHERE name IN ({places})", *names)
+        return {name: bool(kept) for name, kept in rows}
 
-    def submit(self, request: Any) -> Any:
+    def _marks(self, marks: list[bytes]) -> set[bytes]:
+        """Those of these fingerprints that are there already."""
+        places = ", ".join("?" * len(marks))
+        rows = self._db.rows(f"SELECT fingerprint FROM owners WHERE fingerprint IN ({places})", *marks)
+        return {mark for (mark,) in rows}
+
+    def submit(self, request: Any, behind: memoryview) -> Any:
         """Take a batch: what is wrong is refused one by one, the rest is added and kept before this returns."""
         self._this_study(request.study)
         if request.key != self.study.key:
             raise PlanError("these records are encrypted with another key", do="use the newest study file")
-        if len(request.submissions) > LARGEST_BATCH:
+        if len(request.owners) > LARGEST_BATCH:
             raise PlanError(f"a batch has at most {LARGEST_BATCH} records")
+        if len(request.sizes) != len(request.owners) or sum(request.sizes) != len(behind):
+            raise PlanError("the batch is cut off")
         begun = time.thread_time()
         with self._lock:
-            results, candidates = self._sorted_out(request.submissions)
-            self._check(candidates)
-            self._keep(candidates)
+            results, candidates = self._sorted_out(request, behind)
+            added = self._checked(candidates, behind)
+            self._keep(candidates, added)
+            for each in candidates:
+                if each.why:
+                    results[each.place] = pb.Result(status="refused", why=each.why)
+                    for place in each.again:
+                        why = f"the first of this owner or ciphertext in the batch was refused: {each.why}"
+                        results[place] = pb.Result(status="refused", why=why)
             self._seconds += time.thread_time() - begun
-        for each in candidates:
-            if not each.passed:
-                why = "this is not one record in one bin, or not encrypted with the study's key"
-                results[each.place] = pb.Result(status="refused", why=why)
         return pb.SubmitReply(results=results)
 
-    def _sorted_out(self, submissions: Any) -> tuple[list[Any], list[_Candidate]]:
+    def _sorted_out(self, request: Any, behind: memoryview) -> tuple[list[Any], list[_Candidate]]:
         """One result for each submission, and those that can be records."""
         results: list[Any] = []
         found: list[_Candidate] = []
-        wrong = self._batch.read(each.record for each in submissions)
-        prints = [self._batch.fingerprint(place) for place in range(len(wrong))]
-        names = [each.owner.name for each in submissions]
-        refused = self._refused(names)
-        seen = self._known("name", names) | self._known("fingerprint", prints)
-        for place, (each, mark) in enumerate(zip(submissions, prints, strict=True)):
-            name = each.owner.name
-            try:
-                self._owner(each.owner)
-                if name in refused:
-                    raise RecordError("this owner's record was refused before, and each owner has one try")
-                if name in seen:
-                    why = "this owner's record was taken before, and counts once"
-                    results.append(pb.Result(status="known", why=why))
-                    continue
-                if wrong[place]:
-                    raise RecordError(wrong[place])
-                if mark in seen:
-                    raise RecordError("this ciphertext was submitted before: a copy of another's record is no record")
-                found.append(_Candidate(place, name, mark))
-                results.append(pb.Result(status="kept"))
-                seen.update((name, mark))
-            except RecordError as e:
-                results.append(pb.Result(status="refused", why=e.what))
+        ends = list(accumulate(request.sizes))
+        records = [behind[end - size : end] for size, end in zip(request.sizes, ends, strict=True)]
+        names, marks = [owner.name for owner in request.owners], [fingerprint(record) for record in records]
+        known, seen, size = self._names(names), self._marks(marks), size_of(self.terms.bins)
+        first: dict[str | bytes, _Candidate] = {}
+        for place, (name, owner, record, mark) in enumerate(zip(names, request.owners, records, marks, strict=True)):
+            result, why = KEPT, ""
+            if not self._tickets.is_owner(name, owner.ticket):
+                why = "the ticket is not this owner's"
+            elif name in known:
+                if name in first:
+                    first[name].again.append(place)
+                if known[name]:
+                    result = pb.Result(status="known", why="this owner's record was taken before, and counts once")
+                else:
+                    why = "this owner's record was refused before, and each owner has one try"
+            elif len(record) != size:
+                why = wrong_size(record, self.terms.bins)
+            elif mark in seen:
+                if mark in first:
+                    first[mark].again.append(place)
+                why = "this ciphertext was submitted before: a copy of another's record is no record"
+            else:
+                found.append(_Candidate(place, name, mark, record))
+                first[name] = first[mark] = found[-1]
+                known[name] = True
+                seen.add(mark)
+            results.append(pb.Result(status="refused", why=why) if why else result)
         if self._sum.submissions + len(found) > MOST_RECORDS:
             raise RefusedError(f"a study has at most {MOST_RECORDS} records")
         return results, found
 
-    def _keep(self, candidates: list[_Candidate]) -> None:
+    def _keep(self, candidates: list[_Candidate], added: Sum) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus(*self._batch.rows([each.place for each in candidates if each.passed]))
+        total = self._sum.plus(added)
         with self._db.writing() as db:
-            rows = [(each.owner, each.mark, int(each.passed)) for each in candidates]
+            rows = [(each.owner, each.mark, int(not each.why)) for each in candidates if each.whole]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
             row = (total.words.astype("<u8").tobytes(), total.submissions)
             db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
         self._sum = total
 
-    def _check(self, candidates: list[_Candidate]) -> None:
-        """Which records are one unit or nothing, found out together with the decryption server."""
-        if not candidates or not self.terms.check:
-            return
-        places = [each.place for each in candidates]
-        try:
-            passed = self._asked(places)
-        except CheckLost:
-            passed = self._asked(places)  # the decryption server was restarted in between
-        if len(passed) != len(candidates):
-            raise DPError("the decryption server answered for other records")
-        for each, ok in zip(candidates, passed, strict=True):
-            each.passed = ok
+    def _checked(self, candidates: list[_Candidate], behind: memoryview) -> Sum:
+        """The sum of the records that are one unit or nothing, found out together with the decryption server."""
+        bins = self.terms.bins
+        # Owners cannot know it: it is drawn when all records of the batch are here.
+        seed = secrets.token_bytes(32)
+        products = onehot.Products(onehot.challenge(seed, bins)) if self.terms.check else None
+        same = len(candidates) * size_of(bins) == len(behind)  # nobody was refused: nothing needs to be copied
+        rows = rows_of(behind if same else b"".join(each.record for each in candidates), bins)
+        total, outside = read_all(rows, bins, products.take if products else None)
+        for place in outside:
+            candidates[place].why, candidates[place].whole = OUT_OF_RANGE, False
+        left = [place for place in range(len(candidates)) if place not in outside]
+        if not left or products is None:
+            return total
+        passed = self._asked([candidates[place] for place in left], seed, products.result()[left])
+        if all(passed):
+            return total
+        for place, ok in zip(left, passed, strict=True):
+            if not ok:
+                candidates[place].why = "this is not one record in one bin, or not encrypted with the study's key"
+        return read_all(rows[[not each.why for each in candidates]], bins)[0]
 
-    def _asked(self, places: list[int]) -> list[bool]:
+    def _asked(self, records: list[_Candidate], seed: bytes, found: Words) -> list[bool]:
         """All records are tested at once; only if that fails, each by itself."""
-        name, bins = uniform(256, 16).astype(np.uint8).tobytes(), self.terms.bins
-        request = with_bytes(pb.CheckRequest(check=name), "c1", self._batch.c1(places))
-        seed = self._peer.call("Check", request, pb.CheckReply, patience=2.0).seed
-        masks = uniform(P, len(places), 4)
-        halves = onehot.masked_halves(self._batch.rows(places)[1], seed, bins, masks)
-        numbers = pb.HalvesRequest(check=name, halves=halves.ravel().tolist())
-        shares = self._peer.call("Halves", numbers, pb.HalvesReply).shares
+        name, masks = secrets.token_bytes(16), uniform(P, len(records), 4)
+        halves = onehot.masked(found, masks).astype("<u8").tobytes()
+        begin = pb.CheckRequest(check=name, seed=seed, halves=halves)
+        request = framed(begin, c1_of((each.record for each in records), self.terms.bins))
+        try:
+            passed = self._verdict(name, request, masks)
+        except CheckLost:
+            passed = self._verdict(name, request, masks)  # the decryption server was restarted in between
+        if len(passed) != len(records):
+            raise DPError("the decryption server answered for other records")
+        return passed
+
+    def _verdict(self, name: bytes, request: bytes, masks: Whole) -> list[bool]:
+        shares = self._peer.call("Check", request, pb.CheckReply, patience=2.0).shares
         if len(shares) != 1:
             raise DPError(f"a check has 1 ciphertext, not {len(shares)}")
-        tested = pb.VerdictRequest(check=name, tested=onehot.tested_batch(self._slots, shares[0], masks))
+        tested = pb.VerdictRequest(check=name, tested=onehot.tested_batch(self._test, shares[0], masks))
         if self._peer.call("Verdict", tested, pb.VerdictReply).passed:
-            return [True] * len(places)
-        shares = self._peer.call("Each", pb.EachRequest(check=name), pb.HalvesReply).shares
+            return [True] * len(masks)
+        shares = self._peer.call("Each", pb.EachRequest(check=name), pb.CheckReply).shares
         tested = pb.VerdictRequest(check=name, tested=onehot.tested(self._slots, list(shares), masks))
         return list(self._peer.call("Verdicts", tested, pb.VerdictsReply).passed)
 

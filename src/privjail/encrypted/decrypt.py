@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from privjail.encrypted import compare, keys, onehot, shares
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.lock import Lock
-from privjail.encrypted.numbers import DEGREE, P, Q, Whole, Words
+from privjail.encrypted.numbers import DEGREE, P, Q, Whole
 from privjail.encrypted.plans import Plan, bucket_starts, plan
 from privjail.encrypted.records import C1_BYTES
-from privjail.encrypted.seal import Secret, records, slots
+from privjail.encrypted.seal import Secret, records, slots, tests
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
 from privjail.encrypted.wire import Call, CheckLost, Running, serve
@@ -34,8 +33,8 @@ OPEN_CHECKS = 8  # checks of one-hot records that may be under way
 class _Check:
     """A check that is under way; one that a restart interrupts is begun again by the compute server."""
 
-    mine: Words  # D's halves
-    shares: tuple[Whole, Whole] | None = None  # then its shares of the two products
+    first: Whole  # D's shares of the two products
+    second: Whole
 
 
 class Decryptor:
@@ -46,11 +45,13 @@ class Decryptor:
         self._draw: Draw = draw or Noise().laplace
         self._records = Secret(records(), keys.secret(folder, "records"))
         self._slots = Secret(slots(), keys.secret(folder, "slots"))
+        self._test = Secret(tests(), keys.secret(folder, "test"))
         self._only = Lock(folder)
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.offer.terms.budget)
         self._key = onehot.key_vector(self._records)
         slots().warm()
+        tests().warm()
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -64,8 +65,7 @@ class Decryptor:
             "Share": Call(pb.ShareRequest, self.share),
             "Compare": Call(pb.CompareRequest, self.compare),
             "Open": Call(pb.OpenRequest, self.open),
-            "Check": Call(pb.CheckRequest, self.check),
-            "Halves": Call(pb.HalvesRequest, self.halves),
+            "Check": Call(pb.CheckRequest, self.check, framed=True),
             "Verdict": Call(pb.VerdictRequest, self.verdict),
             "Each": Call(pb.EachRequest, self.each),
             "Verdicts": Call(pb.VerdictRequest, self.verdicts),
@@ -144,19 +144,21 @@ class Decryptor:
 
     # -- the check that records are one unit each
 
-    def check(self, request: Any) -> Any:
-        """Take c1 of some records, and only then say which random numbers test them."""
-        c1 = request.c1
-        if len(c1) % C1_BYTES or not 0 < len(c1) // C1_BYTES <= onehot.MOST:
-            raise PlanError(f"a check has 1 … {onehot.MOST} records of this study")
-        seed = secrets.token_bytes(32)
-        rows = np.frombuffer(c1, dtype="<u4").reshape(-1, C1_BYTES // 4)
-        mine = onehot.halves(self._key, rows, seed, self.offer.terms.bins)
+    def check(self, request: Any, c1: memoryview) -> Any:
+        """Shares of the two products for each record, returned encrypted."""
+        n, rest = divmod(len(c1), C1_BYTES)
+        if rest or not 0 < n <= onehot.MOST or len(request.halves) != 32 * n:
+            raise PlanError(f"a check has 1 … {onehot.MOST} records of this study, and 4 numbers for each")
+        theirs = np.frombuffer(request.halves, dtype=np.uint64)
+        if int(theirs.max()) >= Q:
+            raise PlanError("a number of this check is out of range")
+        mine = onehot.halves(self._key, c1, request.seed, self.offer.terms.bins)
+        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, 4)))
         with self._lock:
-            self._checks[request.check] = _Check(mine)
+            self._checks[request.check] = begun
             while len(self._checks) > OPEN_CHECKS:
                 self._checks.popitem(last=False)
-        return pb.CheckReply(seed=seed)
+        return pb.CheckReply(shares=[onehot.encrypted_batch(self._test, begun.first, begun.second)])
 
     def _under_way(self, name: bytes) -> _Check:
         with self._lock:
@@ -169,33 +171,22 @@ class Decryptor:
         with self._lock:
             self._checks.pop(name, None)
 
-    def halves(self, request: Any) -> Any:
-        """Put both halves together: shares of the two products, returned encrypted."""
-        under_way = self._under_way(request.check)
-        theirs = np.array(request.halves, dtype=np.uint64)
-        if theirs.size != under_way.mine.size or int(theirs.max()) >= Q:
-            raise PlanError("a check has 4 numbers for each record")
-        under_way.shares = onehot.rounded(under_way.mine, theirs.reshape(-1, 4))
-        return pb.HalvesReply(shares=[onehot.encrypted_batch(self._slots, *under_way.shares)])
-
     def verdict(self, request: Any) -> Any:
         """Whether all records passed. If not, the compute server goes on to ask which."""
         self._under_way(request.check)
-        passed = onehot.passed_batch(self._slots, request.tested)
+        passed = onehot.passed_batch(self._test, request.tested)
         if passed:
             self._over(request.check)
         return pb.VerdictReply(passed=passed)
 
     def each(self, request: Any) -> Any:
         """The same shares, in slots of two ciphertexts."""
-        shares = self._under_way(request.check).shares
-        if shares is None:
-            raise PlanError("this check is not that far")
-        return pb.HalvesReply(shares=onehot.encrypted_shares(self._slots, *shares))
+        found = self._under_way(request.check)
+        return pb.CheckReply(shares=onehot.encrypted_shares(self._slots, found.first, found.second))
 
     def verdicts(self, request: Any) -> Any:
         """Which records passed."""
-        n = len(self._under_way(request.check).mine)
+        n = len(self._under_way(request.check).first)
         passed = onehot.passed(self._slots, request.tested, n)
         self._over(request.check)
         return pb.VerdictsReply(passed=passed)

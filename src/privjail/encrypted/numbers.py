@@ -7,6 +7,7 @@ the noise of a ciphertext by exactly 1. P is 1 modulo 2 · 8192, so that the sam
 from __future__ import annotations
 
 import os
+import secrets
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +26,12 @@ SLOTS = 8192  # the ring of comparisons: one slot for each
 PRIMES = (1_125_624_290_787_329, 1_119_857_491_542_017, 1_109_696_940_490_753)  # 50 bits each
 KEY_PRIME = 1_108_323_893_051_393
 
+TEST_PRIMES = (70_300_028_895_233, 69_613_505_175_553)  # the ring of tests, of DEGREE too: 46 bits each
+TEST_KEY_PRIME = 65_537
+
 RECORD_FLOOD = 30  # uniform in ± 2**30; K / 2 is 2**31, and honest noise stays below 2**29
 SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
+TEST_FLOOD = 66  # uniform in ± 2**66; TEST_PRIMES' product over 2 P is 2**66.98
 
 DIGIT = 12  # bits: times a prime of 50 bits it fits into a word
 
@@ -49,7 +54,7 @@ def uniform(below: int, *shape: int) -> Whole:
 
 def flood(bits: int, n: int) -> list[int]:
     """n numbers, each uniform in -2**bits … 2**bits - 1."""
-    return [x - (1 << bits) for x in uniform(1 << (bits + 1), n).tolist()]
+    return [secrets.randbits(bits + 1) - (1 << bits) for _ in range(n)]
 
 
 def wide_flood(bits: int, n: int) -> list[Words]:

@@ -9,55 +9,79 @@ heavy hitters", S&P 2021). Messages and their laws: decision 0302.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from privjail.encrypted.compare import combined, decrypted, drowned_constant, flooded, in_slots
-from privjail.encrypted.numbers import DEGREE, RECORD_FLOOD, SLOTS, K, P, Q, Whole, Words, uniform
-from privjail.encrypted.records import Halves, Planes
-from privjail.encrypted.seal import Public, Secret, records
+from privjail.encrypted.compare import combined, decrypted, flooded, in_slots, smaller
+from privjail.encrypted.numbers import (
+    DEGREE,
+    RECORD_FLOOD,
+    SLOTS,
+    TEST_FLOOD,
+    K,
+    P,
+    Q,
+    Whole,
+    Words,
+    centred,
+    flood,
+    uniform,
+)  # fmt: skip
+from privjail.encrypted.records import C1_BYTES, FEW, SHIFTS, Planes
+from privjail.encrypted.seal import Public, Scheme, Secret, records
 from privjail.errors import DPError
 
-DIGIT = 12  # bits: ⟨digits, noise⟩ of an honest record stays below 2**29
-FEW = 8  # records at a time: they stay in the processor's cache, and below the size where BLAS would start threads
-SOME = 32  # records that are unpacked at a time
-MOST = SLOTS // 2  # records in one check: two slots for each
+DIGIT, HALF = 12, 1 << 11  # bits of a digit: ⟨digits, noise⟩ of an honest record stays below 2**29
+TIMES = 2  # what products are multiplied with before they are rounded: the more, the smaller a fraction is found
+MOST = DEGREE // 4  # records in one check: four coefficients for each
 
 
 def challenge(seed: bytes, bins: int) -> Whole:
     """Digits of r and of r²: [low r, high r, low r², high r²] × bins. r is uniform modulo P but for 2**-40."""
     raw = hashlib.shake_256(b"privjail one-hot" + seed).digest(8 * bins)
     r = (np.frombuffer(raw, dtype="<u8") % np.uint64(P)).astype(np.int64)
-    square = r * r % P
-    low = (1 << DIGIT) - 1
-    return np.array([r & low, r >> DIGIT, square & low, square >> DIGIT])
+    return np.concatenate([digits(centred(r)), digits(centred(r * r))])
+
+
+def digits(numbers: Whole) -> Whole:
+    """[low, high] with number = low + 2**12 · high and -2**11 ≤ low < 2**11; |high| ≤ 2**11 if |number| < 2**23."""
+    low = (numbers + HALF) % (2 * HALF) - HALF
+    return np.array([low, numbers - low >> DIGIT])
 
 
 class Products:
-    """⟨row, weight⟩ modulo Q for each row and each weight; |weight| < 2**24.
+    """⟨row, weight⟩ modulo Q for each row and each weight; |weights| ≤ 2**11, or ≤ 2**23 and then of two digits.
 
-    A weight is low + 2**12 · high with |low| ≤ 2**11. Sums of 32 bits × 12 bits in floats are exact below 2**53. Rows
-    are fixed before weights are drawn, so such a sum is that of 4096 independent terms: beyond 2**53 are 27 standard
-    deviations (Hoeffding: probability below e**-127).
+    Sums of 32 bits × 12 bits in floats are exact below 2**53. Rows are fixed before weights are drawn, so such a sum is
+    that of 4096 terms of random sign, each in an interval of 2**44: beyond 2**53 it is with probability below e**-127
+    (Hoeffding; for the decryption server's weights, which are not independent, the coefficients of an honest c1 are).
     """
 
     def __init__(self, weights: Whole) -> None:
-        low = (weights + (1 << DIGIT - 1)) % (1 << DIGIT) - (1 << DIGIT - 1)
-        self._columns = np.ascontiguousarray(np.concatenate([low, weights - low >> DIGIT]).T, dtype=np.float64)
-        self._some = np.empty((FEW, weights.shape[1]))
+        low, high = digits(weights)
+        if int(np.abs(high).max()) > HALF:
+            raise DPError("a weight is too large")
+        self._columns = np.ascontiguousarray(np.concatenate([low, high] if high.any() else [low]).T, dtype=np.float64)
+        self._some, self._k = np.empty((FEW, weights.shape[1])), len(weights)
+        self._found: list[list[npt.NDArray[np.float64]]] = []
 
-    def __call__(self, rows: Planes) -> Words:
-        n, k = len(rows.low), self._columns.shape[1]
-        found = np.empty((2, n, k))
-        for at in range(0, n, FEW):
-            for plane, out in zip(rows, found, strict=True):
-                part = plane[at : at + FEW]
-                some = self._some[: len(part)]
-                some[:] = part
-                np.matmul(some, self._columns, out=out[at : at + FEW])
-        parts = (found.astype(np.int64) % Q).astype(np.uint64)
-        digits = (parts[0] + _shifted(parts[1], 32)) % np.uint64(Q)
-        return np.asarray((digits[:, : k // 2] + _shifted(digits[:, k // 2 :], DIGIT)) % np.uint64(Q))
+    def take(self, rows: Planes) -> None:
+        """Up to FEW rows more."""
+        some, found = self._some[: len(rows.high)], []
+        for plane in rows:
+            some[:] = plane
+            found.append(some @ self._columns)
+        self._found.append(found)
+
+    def result(self) -> Words:
+        """Of all rows so far."""
+        parts = (np.concatenate(self._found, axis=1).astype(np.int64) % Q).astype(np.uint64)
+        total = sum((_shifted(part, shift) for part, shift in zip(parts, SHIFTS, strict=True)), np.uint64(0))
+        low, high = np.split(total % np.uint64(Q), [self._k], axis=1)
+        return np.asarray((low + _shifted(high, DIGIT)) % np.uint64(Q) if high.size else low)
 
 
 def _shifted(numbers: Words, bits: int) -> Words:
@@ -91,65 +115,85 @@ def adjoint(key: Whole, weights: Whole) -> Whole:
     return np.array(out)
 
 
-def halves(key: Whole, c1: Halves, seed: bytes, bins: int) -> Words:
+def halves(key: Whole, c1: memoryview, seed: bytes, bins: int) -> Words:
     """⟨c1 · key, digits⟩ for each record; c1 as it came, packed."""
     products = Products(adjoint(key, challenge(seed, bins)))
-    return np.concatenate([products(Planes.unpacked(c1[at : at + SOME], DEGREE)) for at in range(0, len(c1), SOME)])
+    rows = np.frombuffer(c1, dtype=np.uint8).reshape(-1, C1_BYTES)
+    for at in range(0, len(rows), FEW // 2):  # these weights have two digits
+        products.take(Planes.read(rows[at : at + FEW // 2], DEGREE))
+    return products.result()
 
 
 # -- the compute server's masked half
 
 
-def masked_halves(c0: Planes, seed: bytes, bins: int, masks: Whole) -> Words:
-    """⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to the product + mask modulo P."""
-    found = Products(challenge(seed, bins))(c0)
+def masked(found: Words, masks: Whole) -> Words:
+    """2 ⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to 2 · product + mask modulo P."""
     noise = Q - (1 << RECORD_FLOOD) + uniform(1 << RECORD_FLOOD + 1, *masks.shape)
-    return (found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
+    return (np.uint64(TIMES) * found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
 
 
 def rounded(mine: Words, theirs: Words) -> tuple[Whole, Whole]:
     """D's shares of ⟨r, m⟩ and ⟨r², m⟩."""
-    together = (mine + theirs) % np.uint64(Q) + np.uint64(K // 2)
+    together = (np.uint64(TIMES) * mine + theirs) % np.uint64(Q) + np.uint64(K // 2)
     return joined((together // np.uint64(K) % np.uint64(P)).astype(np.int64))
 
 
-def joined(digits: Whole) -> tuple[Whole, Whole]:
-    return (digits[:, 0] + (digits[:, 1] << DIGIT)) % P, (digits[:, 2] + (digits[:, 3] << DIGIT)) % P
+def joined(found: Whole) -> tuple[Whole, Whole]:
+    """Two numbers from their digits, each of which is multiplied with TIMES."""
+    once = found * pow(TIMES, -1, P) % P
+    return (once[:, 0] + (once[:, 1] << DIGIT)) % P, (once[:, 2] + (once[:, 3] << DIGIT)) % P
 
 
 # -- the test of all records at once: Σ γ · (⟨r, m⟩² - ⟨r², m⟩), γ uniform for each record
 #
-# The sum over all slots of a polynomial is SLOTS times its constant coefficient. So one ciphertext times one plaintext
-# holds the whole test in one coefficient, and C sends no other.
+# An inner product of numbers that D knows and numbers that C knows: the constant coefficient of one ciphertext times
+# one plaintext. C sends no other coefficient of c0. C's numbers are split into digits, so that noise stays small.
 
 
 def encrypted_batch(secret: Secret, first: Whole, second: Whole) -> bytes:
-    """D's message: y1 in the first half of the slots, y1² - y2 in the other."""
-    return secret.encrypted(np.concatenate([_half(first), _half((first * first - second) % P)]))
+    """D's message: y1 and y1² - y2, each also times 2**12."""
+    second = (first * first - second) % P
+    return secret.encrypted_polynomial(_blocks([first, first << DIGIT, second, second << DIGIT]))
 
 
-def _half(numbers: Whole) -> Whole:
-    return np.pad(numbers, (0, MOST - len(numbers)))
+def _blocks(rows: Iterable[Whole]) -> Whole:
+    return np.concatenate([np.pad(row % P, (0, MOST - len(row))) for row in rows])
 
 
 def tested_batch(public: Public, received: bytes, masks: Whole) -> bytes:
-    """C's message: c1, and the constant coefficient of c0, of Σ γ · (⟨r, m⟩² - ⟨r², m⟩) / SLOTS."""
+    """C's message: c1, and the constant coefficient of c0, of Σ γ · (⟨r, m⟩² - ⟨r², m⟩)."""
     scheme = public.scheme
     mask1, mask2 = joined(masks)
     gamma = uniform(P, len(masks))
-    ciphertext = scheme.loaded(scheme.seal.Ciphertext(), received)
-    scheme.evaluator.transform_to_ntt_inplace(ciphertext)
-    factors = np.concatenate([_half(-2 * mask1 % P * gamma % P), _half(gamma)])
-    known = int((gamma * ((mask1 * mask1 + mask2) % P) % P).sum()) * pow(SLOTS, -1, P) % P
-    words = scheme.words(drowned_constant(public, combined(scheme, [ciphertext], factors[None]), known))
+    factors = _blocks([*digits(centred(-2 * mask1 * gamma)), *digits(centred(gamma))])
+    # Σ a_i · b_i is the constant coefficient of a · b', where b' is b turned round, and x**DEGREE is -1.
+    turned = np.concatenate([factors[:1], -factors[:0:-1]])
+    known = int((gamma * ((mask1 * mask1 + mask2) % P) % P).sum()) % P
+    total = public.zero()
+    if turned.any():
+        ciphertext = scheme.loaded(scheme.seal.Ciphertext(), received)
+        scheme.evaluator.multiply_plain_inplace(ciphertext, scheme.plaintext(turned))
+        scheme.evaluator.add_inplace(total, ciphertext)
+    words = scheme.words(_drowned(scheme, total, known))
     return bytes(np.concatenate([words[0, 0, :1], words[1, 0]]).astype("<u8").tobytes())
+
+
+def _drowned(scheme: Scheme, ciphertext: Any, constant: int) -> Any:
+    """The ciphertext plus a number, safe to show if of c0 only the constant coefficient is shown."""
+    noise = np.zeros((2, len(scheme.primes), scheme.degree), dtype=np.uint64)
+    (drawn,) = flood(TEST_FLOOD, 1)
+    noise[0, :, 0] = [drawn % prime for prime in scheme.primes]
+    scheme.evaluator.add_plain_inplace(ciphertext, scheme.seal.Plaintext(f"{constant:X}"))
+    scheme.evaluator.add_inplace(ciphertext, scheme.ciphertext(noise))
+    return smaller(scheme, ciphertext)
 
 
 def passed_batch(secret: Secret, message: bytes) -> bool:
     """Whether all records are one unit or nothing."""
-    if len(message) != 8 + 8 * SLOTS:
+    if len(message) != 8 + 8 * DEGREE:
         raise DPError("a ciphertext between the servers was cut off")
-    words = np.zeros((2, 1, SLOTS), dtype=np.uint64)
+    words = np.zeros((2, 1, DEGREE), dtype=np.uint64)
     received = np.frombuffer(message, dtype="<u8")
     words[0, 0, 0], words[1, 0] = received[0], received[1:]
     return secret.constant(secret.scheme.ciphertext(words)) == 0

@@ -14,8 +14,8 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.records import encrypt_record
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study
-from privjail.encrypted.wire import Caller
-from privjail.errors import PlanError
+from privjail.encrypted.wire import Caller, framed
+from privjail.errors import DPError, PlanError
 
 BATCH = 512
 
@@ -70,6 +70,18 @@ def _rows(path: Path, *needed: str) -> Iterator[dict[str, str]]:
         raise PlanError(f"{path.name!r} is no CSV file in UTF-8") from None
 
 
+def submission(study: Study, owners: list[tuple[str, bytes]], records: list[bytes]) -> bytes:
+    """What is sent: names and tickets, and the records behind them."""
+    people = [pb.Owner(name=name, ticket=ticket) for name, ticket in owners]
+    sizes = [len(record) for record in records]
+    return framed(pb.SubmitRequest(study=study.id, key=study.key, owners=people, sizes=sizes), records)
+
+
+def _as_many(answers: Any, people: list[Record]) -> None:
+    if len(answers) != len(people):
+        raise DPError("the compute server answered for other records", do="ask the study's operators")
+
+
 class Submitter:
     """A connection to the compute server, and the public key."""
 
@@ -107,31 +119,25 @@ class Submitter:
         owners = [pb.Owner(name=each.owner, ticket=each.ticket) for each in chunk]
         asked = pb.MissingRequest(study=self._study.id, owners=owners)
         reply = self.caller.call("Missing", asked, pb.MissingReply)
+        _as_many(reply.missing, chunk)
         return [each for each, missing in zip(chunk, reply.missing, strict=True) if missing]
 
-    def _encrypted(self, people: list[Record]) -> Any:
+    def _encrypted(self, people: list[Record]) -> bytes:
         bins = self._study.terms.bins
         if self._study.terms.neighbours == "replace" and any(each.bin is None for each in people):
             raise PlanError("this study does not hide who takes part", do="leave out people who take no part")
         outside = [each.owner for each in people if each.bin is not None and not 0 <= each.bin < bins]
         if outside:
             raise PlanError(f"the record of {outside[0]!r} lies in none of the study's bins", do=f"use 0 … {bins - 1}")
-        return pb.SubmitRequest(
-            study=self._study.id,
-            key=self._study.key,
-            submissions=[
-                pb.Submission(
-                    owner=pb.Owner(name=each.owner, ticket=each.ticket),
-                    record=encrypt_record(self._public, bins, each.bin),
-                )
-                for each in people
-            ],
-        )
+        records = [encrypt_record(self._public, bins, each.bin) for each in people]
+        return submission(self._study, [(each.owner, each.ticket) for each in people], records)
 
     @staticmethod
     def _take(under_way: tuple[Future[Any], list[Record]], report: Report, told: Callable[[int], None]) -> None:
         future, people = under_way
-        for each, result in zip(people, future.result().results, strict=True):
+        results = future.result().results
+        _as_many(results, people)
+        for each, result in zip(people, results, strict=True):
             if result.status == "kept":
                 report.kept += 1
             elif result.status == "known":

@@ -11,7 +11,7 @@ import numpy as np
 
 from privjail.budget.amounts import amount, float_up
 from privjail.encrypted.numbers import LARGEST_SCALE, Whole
-from privjail.encrypted.study import Terms
+from privjail.encrypted.study import Terms, spelled
 from privjail.errors import PlanError
 from privjail.histograms import ours, partition
 
@@ -37,12 +37,7 @@ class Plan:
 
 def spelled_amount(epsilon: Any) -> Fraction:
     """An amount as a number or as text: 0.5, 1/2."""
-    if isinstance(epsilon, str):
-        try:
-            epsilon = Fraction(epsilon) if len(epsilon) <= 100 else None
-        except (ValueError, ZeroDivisionError):
-            raise PlanError(f"{epsilon!r} is no amount", do="write 0.5 or 1/2") from None
-    return amount(epsilon)
+    return amount(spelled(epsilon) if isinstance(epsilon, str) else epsilon)
 
 
 def plan(method: str, epsilon: Any, terms: Terms) -> Plan:

@@ -1,15 +1,15 @@
 """One owner's record as bytes, and the encrypted histogram that records add up to.
 
 A record is c1 in full and the first `bins` coefficients of c0: the others would decrypt to bins that do not exist.
-A coefficient has 56 bits and takes seven bytes (the bins are filled up to a multiple of four).
+A coefficient has 56 bits and takes seven bytes: the high 32 bits of all come first, then the middle 16, then the low 8
+(filled up to a multiple of four). So a record is read, added and multiplied as it came, without unpacking.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +19,34 @@ from privjail.encrypted.numbers import DEGREE, Q, Words
 from privjail.encrypted.seal import Public
 from privjail.errors import DPError, PlanError
 
-C1_BYTES = 7 * DEGREE
-LOW = (1 << 32) - 1
-SAFE = 254  # so many numbers below 2**56, and one more, are added without overflow of 64 bits
-FEW = 8  # records at a time: they stay in the processor's cache
+FEW = 16  # records at a time: they stay in the processor's cache, and products below the size where BLAS starts threads
+MOST = 1 << 16  # records in one sum: the middle and low planes add up in 32 bits
 MARKED = 256  # coefficients of c1 that tell a record from another
-
-Halves = npt.NDArray[np.uint32]
+OUT_OF_RANGE = "these bytes are no ciphertext of this study: a coefficient is out of range"
+Rows = npt.NDArray[np.uint8]
+Plane = npt.NDArray[np.unsignedinteger[Any]]
+SHIFTS = (24, 8, 0)  # where the planes stand in a coefficient
 
 
 class RecordError(DPError):
     """A submission that is not taken. The rest of its batch is."""
 
 
+def packed_size(n: int) -> int:
+    """Bytes that n numbers take."""
+    return 7 * _filled(n)
+
+
+def _filled(n: int) -> int:
+    return 4 * -(-n // 4)
+
+
+C1_BYTES = packed_size(DEGREE)
+
+
 def size_of(bins: int) -> int:
     """Bytes of one record."""
-    return C1_BYTES + packed_size(bins)
+    return packed_size(DEGREE + bins)
 
 
 def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
@@ -42,144 +54,66 @@ def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
     if value is not None and not 0 <= value < bins:
         raise PlanError("a record lies in none of the study's bins", do=f"use 0 … {bins - 1}, or none for absent")
     c0, c1 = public.monomial(value)[:, 0]
-    return pack(c1) + pack(c0[:bins])
-
-
-def pack(words: Words) -> bytes:
-    """56-bit numbers in seven bytes each: the low 32 bits of all, then the high 24 bits, four of them in three words.
-
-    The first three quarters of the high parts keep their places; the fourth quarter fills the bytes left above them.
-    """
-    high = np.zeros(4 * -(-len(words) // 4), dtype="<u4")
-    high[: len(words)] = words >> np.uint64(32)
-    *three, last = high.reshape(4, -1)
-    for i, each in enumerate(three):
-        each |= (last >> np.uint32(8 * (2 - i)) & np.uint32(0xFF)) << np.uint32(24)
-    return (words & np.uint64(LOW)).astype("<u4").tobytes() + high[: len(high) // 4 * 3].tobytes()
-
-
-def packed_size(n: int) -> int:
-    """Bytes that n numbers take."""
-    return 4 * n + 12 * -(-n // 4)
+    return pack(np.concatenate([c1, c0[:bins]]))
 
 
 class Planes(NamedTuple):
-    """Numbers of 56 bits as two arrays of 32-bit words: low 32 bits, high 24. They are read, added and multiplied
-    several times faster so than as 64-bit words, which would have to be put together first."""
+    """Rows of 56-bit numbers as three arrays: the high 32 bits, the middle 16, the low 8."""
 
-    low: Halves
-    high: Halves
+    high: Plane
+    middle: Plane
+    low: Plane
 
     @classmethod
     def of(cls, words: Words) -> Planes:
-        return cls((words & np.uint64(LOW)).astype(np.uint32), (words >> np.uint64(32)).astype(np.uint32))
+        high, middle, low = (words >> np.uint64(shift) for shift in SHIFTS)
+        return cls(high.astype("<u4"), middle.astype("<u2"), low.astype(np.uint8))
+
+    @classmethod
+    def read(cls, rows: Rows, n: int) -> Planes:
+        """What pack() packed, n numbers in each row. Nothing is copied."""
+        high, middle, low = np.split(rows, [4 * _filled(n), 6 * _filled(n)], axis=1)
+        return cls(high.view("<u4"), middle.view("<u2"), low).part(np.s_[:, :n])
 
     @property
     def words(self) -> Words:
-        return self.low.astype(np.uint64) + (self.high.astype(np.uint64) << np.uint64(32))
+        shifted = [plane.astype(np.uint64) << np.uint64(shift) for plane, shift in zip(self, SHIFTS, strict=True)]
+        return np.asarray(shifted[0] + shifted[1] + shifted[2])
 
     def part(self, where: Any) -> Planes:
-        return Planes(self.low[where], self.high[where])
-
-    @classmethod
-    def unpacked(cls, packed: Halves, n: int, high: Halves | None = None) -> Planes:
-        """What pack() packed, n numbers in each row. The low parts are not copied; `high` is memory to be used."""
-        at = -(-n // 4)
-        high = np.empty((len(packed), 4 * at), dtype=np.uint32) if high is None else high
-        for first in range(0, len(packed), FEW):
-            _spread(packed[first : first + FEW, n:], high[first : first + FEW], at)
-        return cls(packed[:, :n], high[:, :n])
+        return Planes(*(plane[where] for plane in self))
 
 
-def _spread(three: Halves, high: Halves, at: int) -> None:
-    """The high parts, which pack() put four into three words."""
-    np.bitwise_and(three, np.uint32(0xFFFFFF), out=high[:, : 3 * at])
-    last = high[:, 3 * at :]
-    np.right_shift(three[:, :at], np.uint32(8), out=last)
-    last &= np.uint32(0xFF0000)
-    last |= three[:, at : 2 * at] >> np.uint32(16) & np.uint32(0xFF00)
-    last |= three[:, 2 * at :] >> np.uint32(24)
+def pack(words: Words) -> bytes:
+    """56-bit numbers in seven bytes each."""
+    filled = np.zeros(_filled(len(words)), dtype=np.uint64)
+    filled[: len(words)] = words
+    return b"".join(plane.tobytes() for plane in Planes.of(filled))
 
 
-def words_of(bins: int) -> int:
-    """Coefficients of one record."""
-    return DEGREE + bins
+def wrong_size(record: bytes | memoryview, bins: int) -> str:
+    return f"a record of this study has {size_of(bins)} bytes, this one {len(record)}: cut off?"
 
 
-class Batch:
-    """Records that came together: memory that is used again, for getting it anew takes longer than adding."""
+def fingerprint(record: memoryview) -> bytes:
+    """What tells a record from another: the first of c1, 32 bits of 256 coefficients.
 
-    def __init__(self, bins: int, most: int) -> None:
-        self._size = size_of(bins)
-        # Filled, not only asked for: the system hands out memory when it is first written to.
-        self._packed = np.full((most, self._size // 4), 0, dtype=np.uint32)
-        self._high = [np.full((most, 4 * -(-n // 4)), 0, dtype=np.uint32) for n in (DEGREE, bins)]
-        self._bins = bins
-
-    def read(self, records: Iterable[bytes]) -> list[str]:
-        """Take over the coefficients of each record: c1, then c0 of the bins. Says what is wrong with each, or ""."""
-        wrong: list[str] = []
-        waiting = iter(records)
-        while some := list(islice(waiting, FEW)):
-            wrong += self._read(len(wrong), some)
-        return wrong
-
-    def _read(self, first: int, records: list[bytes]) -> list[str]:
-        """The same for a few records, which stay in the processor's cache."""
-        packed = self._packed[first : first + len(records)]
-        wrong = [""] * len(records)
-        for i, record in enumerate(records):
-            if len(record) == self._size:
-                packed[i] = np.frombuffer(record, dtype="<u4")
-            else:
-                wrong[i] = f"a record of this study has {self._size} bytes, this one {len(record)}: cut off?"
-        for each in self._planes(np.s_[first : first + len(records)], fresh=True):
-            for i in np.flatnonzero(each.high.max(axis=1) >= Q >> 32).tolist():
-                if not wrong[i] and int(each.part(i).words.max()) >= Q:
-                    wrong[i] = "these bytes are no ciphertext of this study: a coefficient is out of range"
-        return wrong
-
-    def _planes(self, where: Any, fresh: bool = False) -> tuple[Planes, Planes]:
-        """c1, and c0 of the bins; if they are fresh, their high parts are unpacked first."""
-        packed = self._packed[where]
-        halves = packed[:, : C1_BYTES // 4], packed[:, C1_BYTES // 4 :]
-        sizes, highs = (DEGREE, self._bins), [high[where] for high in self._high]
-        if fresh:
-            c1, c0 = (Planes.unpacked(*each) for each in zip(halves, sizes, highs, strict=True))
-        else:
-            c1, c0 = (Planes(p[:, :n], high[:, :n]) for p, n, high in zip(halves, sizes, highs, strict=True))
-        return c1, c0
-
-    def rows(self, places: list[int]) -> tuple[Planes, Planes]:
-        """The coefficients of some records: c1, and c0 of the bins."""
-        return self._planes(_picked(places))
-
-    def c1(self, places: list[int]) -> list[memoryview]:
-        """c1 of some records, as they came."""
-        return [self._packed[place, : C1_BYTES // 4].data for place in places]
-
-    def fingerprint(self, place: int) -> bytes:
-        """What tells a record from another: the first of c1, 32 bits of 256 coefficients.
-
-        No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is
-        still a copy.
-        """
-        return hashlib.sha256(self._packed[place, :MARKED].data).digest()
+    No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is still a
+    copy.
+    """
+    return hashlib.sha256(record[: 4 * MARKED]).digest()
 
 
-def _picked(places: list[int]) -> Any:
-    """These rows; as a slice, which copies nothing, if they are the first ones, as they mostly are."""
-    n = len(places)
-    return np.s_[:n] if n == 0 or places[-1] == n - 1 else np.array(places)
+def c1_of(records: Iterable[memoryview], bins: int) -> list[memoryview]:
+    """c1 of records, as it came: what pack(c1) would be, each in three parts."""
+    m = _filled(DEGREE + bins)
+    parts = np.s_[: 4 * DEGREE], np.s_[4 * m : 4 * m + 2 * DEGREE], np.s_[6 * m : 6 * m + DEGREE]
+    return [record[part] for record in records for part in parts]
 
 
-def read_record(packed: bytes, bins: int) -> Words:
-    """The coefficients of one record."""
-    batch = Batch(bins, 1)
-    wrong = batch.read([packed])[0]
-    if wrong:
-        raise RecordError(wrong)
-    return np.concatenate([each.words[0] for each in batch.rows([0])])
+def rows_of(records: Any, bins: int) -> Rows:
+    """Bytes of records of the right size, one row for each. Nothing is copied."""
+    return np.frombuffer(records, dtype=np.uint8).reshape(-1, size_of(bins))
 
 
 @dataclass
@@ -192,19 +126,10 @@ class Sum:
 
     @classmethod
     def empty(cls, bins: int) -> Sum:
-        return cls(bins, np.zeros(words_of(bins), dtype=np.uint64))
+        return cls(bins, np.zeros(DEGREE + bins, dtype=np.uint64))
 
-    def plus(self, c1: Planes, c0: Planes) -> Sum:
-        """This sum and these records."""
-        total, n = self.words.copy(), len(c1.low)
-        for where, records in ((np.s_[:DEGREE], c1), (np.s_[DEGREE:], c0)):
-            part = total[where]
-            for i in range(0, n, SAFE):
-                part += np.add.reduce(records.low[i : i + SAFE], axis=0, dtype=np.uint64)
-                high = np.add.reduce(records.high[i : i + SAFE], axis=0, dtype=np.uint32)
-                part += high.astype(np.uint64) << np.uint64(32)
-                part %= np.uint64(Q)
-        return Sum(self.bins, total, self.submissions + n)
+    def plus(self, other: Sum) -> Sum:
+        return Sum(self.bins, (self.words + other.words) % np.uint64(Q), self.submissions + other.submissions)
 
     @property
     def c1(self) -> Words:
@@ -213,3 +138,59 @@ class Sum:
     @property
     def c0(self) -> Words:
         return self.words[DEGREE : DEGREE + self.bins]
+
+
+class Adding:
+    """A sum of up to 65536 records, not yet reduced modulo Q."""
+
+    def __init__(self, bins: int) -> None:
+        self._bins, self._n = bins, 0
+        self._planes: list[Plane] = [np.zeros(DEGREE + bins, dtype=kind) for kind in ("u8", "u4", "u4")]
+
+    def add(self, records: Planes) -> None:
+        self._n += len(records.high)
+        if self._n > MOST:
+            raise DPError(f"more than {MOST} records in one sum")
+        for total, plane in zip(self._planes, records, strict=True):
+            total += np.add.reduce(plane, axis=0, dtype=total.dtype)
+
+    def sum(self) -> Sum:
+        words = np.zeros(DEGREE + self._bins, dtype=np.uint64)
+        for plane, shift in zip(self._planes, SHIFTS, strict=True):
+            part = plane.astype(np.uint64)
+            for _ in range(0, shift, 8):  # it is below 2**48 at first, and below 2**56 after each step
+                part = (part << np.uint64(8)) % np.uint64(Q)
+            words += part
+        return Sum(self._bins, words % np.uint64(Q), self._n)
+
+
+def read_all(rows: Rows, bins: int, also: Callable[[Planes], None] | None = None) -> tuple[Sum, set[int]]:
+    """The sum of all records that are in range, and the places of the others, in one pass.
+
+    `also` sees c0 of all of them, a few at a time, while they are in the processor's cache.
+    """
+    adding, wrong = Adding(bins), set[int]()
+    for at in range(0, len(rows), FEW):
+        planes = Planes.read(rows[at : at + FEW], DEGREE + bins)
+        outside = _outside(planes)
+        wrong.update(at + i for i in outside)
+        adding.add(planes.part([i for i in range(len(planes.high)) if i not in outside]) if outside else planes)
+        if also is not None:
+            also(planes.part(np.s_[:, DEGREE:]))
+    return adding.sum(), wrong
+
+
+def _outside(planes: Planes) -> list[int]:
+    """The rows with a number that is not below Q."""
+    maybe = np.flatnonzero(planes.high.max(axis=1) >= Q >> 24).tolist()
+    return [i for i in maybe if int(planes.part(i).words.max()) >= Q]
+
+
+def read_record(packed: bytes, bins: int) -> Words:
+    """The coefficients of one record."""
+    if len(packed) != size_of(bins):
+        raise RecordError(wrong_size(packed, bins))
+    planes = Planes.read(rows_of(packed, bins), DEGREE + bins)
+    if _outside(planes):
+        raise RecordError(OUT_OF_RANGE)
+    return np.asarray(planes.words[0])

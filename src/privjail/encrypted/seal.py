@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from privjail.encrypted.numbers import DEGREE, KEY_PRIME, PRIMES, SLOTS, P, Q, Words
+from privjail.encrypted.numbers import DEGREE, KEY_PRIME, PRIMES, SLOTS, TEST_KEY_PRIME, TEST_PRIMES, P, Q, Words
 from privjail.errors import DPError
 
 HEAD = struct.Struct("<HBBBBHQ")  # SEAL's header: magic, its own size, version, compression, reserved, total size
 MAGIC, HEAD_SIZE, VERSION, PLAIN = 0xA15E, 16, (4, 3), 0
 INSIDE = 97  # parms_id, form, sizes, scale, correction factor, and the header of the words
+INSIDE_PLAIN = 72  # the same of a plaintext, which has less of it
 
 
 def api() -> Any:
@@ -51,6 +52,16 @@ def saved(thing: Any) -> bytes:
         return os.pread(fd, os.fstat(fd).st_size, 0)
 
 
+def _unpacked(raw: bytes, size: int) -> bytes:
+    """What SEAL wrote, without its header."""
+    import pyarrow as pa
+
+    if HEAD.unpack(raw[:HEAD_SIZE])[4] == PLAIN:
+        return raw[HEAD_SIZE:]
+    body: bytes = pa.Codec("zstd").decompress(raw[HEAD_SIZE:], size).to_pybytes()
+    return body
+
+
 class Scheme:
     """One BFV parameter set, refused by SEAL itself if it were weaker than 128 bits."""
 
@@ -77,7 +88,7 @@ class Scheme:
 
     def warm(self) -> None:
         """Make now what is made once, so that no caller has to wait for it later."""
-        _ = self.evaluator, self.encoder, self._heads
+        _ = self.evaluator, self.encoder, self._heads, self._plain_head
 
     @cached_property
     def _heads(self) -> dict[int, bytes]:
@@ -93,15 +104,14 @@ class Scheme:
                 self.evaluator.mod_switch_to_next_inplace(some)
         return heads
 
-    def _body(self, ciphertext: Any) -> bytes:
-        import pyarrow as pa
+    @cached_property
+    def _plain_head(self) -> bytes:
+        """How a plaintext with all its coefficients begins."""
+        most = self.seal.Plaintext(f"1x^{self.degree - 1}")
+        return _unpacked(saved(most), INSIDE_PLAIN + 8 * self.degree)[:INSIDE_PLAIN]
 
-        raw = saved(ciphertext)
-        size = INSIDE + 16 * self.degree * ciphertext.coeff_modulus_size()
-        if HEAD.unpack(raw[:HEAD_SIZE])[4] == PLAIN:
-            return raw[HEAD_SIZE:]
-        body: bytes = pa.Codec("zstd").decompress(raw[HEAD_SIZE:], size).to_pybytes()
-        return body
+    def _body(self, ciphertext: Any) -> bytes:
+        return _unpacked(saved(ciphertext), INSIDE + 16 * self.degree * ciphertext.coeff_modulus_size())
 
     def words(self, ciphertext: Any) -> Words:
         """The coefficients: [c0 or c1, prime, coefficient]."""
@@ -110,9 +120,15 @@ class Scheme:
 
     def ciphertext(self, words: Words) -> Any:
         """The ciphertext with these coefficients. SEAL checks that they are in range."""
-        body = self._heads[words.shape[1]] + np.ascontiguousarray(words, dtype="<u8").tobytes()
-        raw = HEAD.pack(MAGIC, HEAD_SIZE, *VERSION, PLAIN, 0, HEAD_SIZE + len(body)) + body
-        return self.loaded(self.seal.Ciphertext(), raw)
+        return self._loaded(self.seal.Ciphertext(), self._heads[words.shape[1]], words)
+
+    def plaintext(self, numbers: Any) -> Any:
+        """The polynomial with these coefficients, modulo P."""
+        return self._loaded(self.seal.Plaintext(), self._plain_head, np.asarray(numbers) % P)
+
+    def _loaded(self, thing: Any, head: bytes, words: Any) -> Any:
+        body = head + np.ascontiguousarray(words, dtype="<u8").tobytes()
+        return self.loaded(thing, HEAD.pack(MAGIC, HEAD_SIZE, *VERSION, PLAIN, 0, HEAD_SIZE + len(body)) + body)
 
     def loaded(self, thing: Any, raw: bytes) -> Any:
         """A key or ciphertext read from bytes that somebody else sent."""
@@ -141,6 +157,12 @@ def records() -> Scheme:
 def slots() -> Scheme:
     """What the servers compare with: 8192 numbers side by side."""
     return Scheme(SLOTS, (*PRIMES, KEY_PRIME))
+
+
+@lru_cache(maxsize=1)
+def tests() -> Scheme:
+    """What the servers test a batch of records with: one inner product."""
+    return Scheme(DEGREE, (*TEST_PRIMES, TEST_KEY_PRIME))
 
 
 class Public:
@@ -202,6 +224,10 @@ class Secret:
         plain = self.scheme.seal.Plaintext()
         self.scheme.encoder.encode(np.asarray(numbers).tolist(), plain)
         return saved(self._encryptor.encrypt_symmetric(plain))
+
+    def encrypted_polynomial(self, numbers: Any) -> bytes:
+        """Numbers as coefficients, encrypted likewise."""
+        return saved(self._encryptor.encrypt_symmetric(self.scheme.plaintext(numbers)))
 
     def noise_bits(self, ciphertext: Any) -> int:
         """How many bits of noise are left before decryption fails."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,18 @@ from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 FORMAT = "privjail encrypted study 1"
+AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
+
+
+def spelled(text: str) -> Fraction:
+    """An amount as somebody wrote it. Without limits, Fraction("1e999999999") would not end."""
+    try:
+        if AMOUNT.fullmatch(text.strip()):
+            return Fraction(text.strip())
+    except ZeroDivisionError:
+        pass
+    raise PlanError(f"{text[:100]!r} is no amount", do="write 0.5 or 1/2")
 
 
 @dataclass(frozen=True)
@@ -29,10 +41,12 @@ class Terms:
     check: bool = True  # that each record is one unit or nothing
 
     def __post_init__(self) -> None:
-        if not 2 <= self.bins <= DEGREE:
+        if type(self.bins) is not int or not 2 <= self.bins <= DEGREE:
             raise PlanError(f"a study has 2 … {DEGREE} bins, not {self.bins}")
         if self.neighbours not in RELATIONS:
             raise PlanError(f"neighbours are {' or '.join(RELATIONS)}, not {self.neighbours!r}")
+        if type(self.check) is not bool:
+            raise PlanError(f"records are checked or not, not {self.check!r}")
         object.__setattr__(self, "budget", amount(self.budget, "the budget"))
 
     @property
@@ -65,6 +79,7 @@ class Offer:
     terms: Terms
     records_key: bytes
     slots_key: bytes
+    test_key: bytes
     decrypt: Server
 
     @property
@@ -74,17 +89,17 @@ class Offer:
 
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
-        keys = {"records_key": _text(self.records_key), "slots_key": _text(self.slots_key)}
+        keys = {name: _text(getattr(self, name)) for name in ("records_key", "slots_key", "test_key")}
         _write(path, {"terms": terms, **keys, "decrypt": asdict(self.decrypt)})
 
     @classmethod
     def load(cls, path: Path) -> Offer:
         found = _read(path)
         try:
-            terms = Terms(**found["terms"] | {"budget": Fraction(found["terms"]["budget"])})
-            keys = _bytes(found["records_key"]), _bytes(found["slots_key"])
-            return cls(terms, *keys, Server(**found["decrypt"]))
-        except (KeyError, TypeError, ValueError):
+            terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
+            keys = {name: _bytes(found[name]) for name in ("records_key", "slots_key", "test_key")}
+            return cls(terms, decrypt=Server(**found["decrypt"]), **keys)
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise PlanError(f"{path.name!r} is no offer of a decryption server") from None
 
 
@@ -119,9 +134,9 @@ class Study:
     def load(cls, path: Path) -> Study:
         found = _read(path)
         try:
-            terms = Terms(**found["terms"] | {"budget": Fraction(found["terms"]["budget"])})
+            terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
             return cls(terms, _bytes(found["records_key"]), Server(**found["compute"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise PlanError(f"{path.name!r} is no study") from None
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from privjail.client import _error, _stranger
 from privjail.encrypted.study import Server
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, InternalError, PlanError
 
 log = logging.getLogger("privjail.encrypted")
-LARGEST = 64 * 2**20  # bytes of one message
+LARGEST = 32 * 2**20  # bytes of one message: a batch of 512 records of 4096 bins has 29 million
+AT_ONCE = 16  # calls: more are told to try again, so that nobody fills the memory with messages
 PACKAGE = "privjail.encrypted.v1"
 PATIENCE = 20.0  # seconds to keep trying while a server restarts
 OPTIONS = [
@@ -35,11 +37,12 @@ class CheckLost(DPError):
 
 @dataclass(frozen=True)
 class Call:
-    """One method of a service: what it takes, what it does, and whether it answers in parts."""
+    """One method of a service: what it takes, what it does, whether it answers in parts, whether it is framed."""
 
     request: Any
-    answer: Callable[[Any], Any]
+    answer: Callable[..., Any]
     parts: bool = False
+    framed: bool = False
 
 
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
@@ -57,19 +60,18 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return make(run, response_serializer=lambda m: m.SerializeToString())
 
     def _whole(self, call: Call) -> Callable[[bytes, Any], Any]:
-        from privjail.jail.decode import parse
-
         def run(body: bytes, context: Any) -> Any:
             try:
-                return call.answer(parse(call.request, body))
+                if not call.framed:
+                    return call.answer(parse(call.request, body))
+                head, behind = unframed(body)
+                return call.answer(parse(call.request, head), behind)
             except BaseException as e:
                 return _refuse(context, e)
 
         return run
 
     def _parts(self, call: Call) -> Callable[[bytes, Any], Iterator[Any]]:
-        from privjail.jail.decode import parse
-
         def run(body: bytes, context: Any) -> Iterator[Any]:
             try:
                 yield from call.answer(parse(call.request, body))
@@ -108,7 +110,7 @@ def serve(
     close: Callable[[], None], workers: int = 4,
 ) -> Running:  # fmt: skip
     """Serve a service. With `peer`, only the holder of that certificate may call."""
-    server = grpc.server(futures.ThreadPoolExecutor(workers), options=OPTIONS, maximum_concurrent_rpcs=64)
+    server = grpc.server(futures.ThreadPoolExecutor(workers), options=OPTIONS, maximum_concurrent_rpcs=AT_ONCE)
     server.add_generic_rpc_handlers((Handler(name, calls),))
     credentials = grpc.ssl_server_credentials([pair], peer, peer is not None)
     try:
@@ -120,15 +122,27 @@ def serve(
     return Running(server, port, close)
 
 
-def with_bytes(message: Any, name: str, parts: list[memoryview]) -> bytes:
-    """A message as it is sent, with a long field copied once. Encodings one after the other are one message."""
-    tag = message.DESCRIPTOR.fields_by_name[name].number << 3 | 2
-    length, varint = sum(part.nbytes for part in parts), bytearray()
-    while length >= 0x80:
-        varint.append(length & 0x7F | 0x80)
-        length >>= 7
-    varint.append(length)
-    return b"".join([message.SerializeToString(), bytes([tag]), varint, *parts])
+def parse(message: Any, body: bytes) -> Any:
+    """A message from its bytes."""
+    try:
+        return message.FromString(body)
+    except (DecodeError, RecursionError):
+        raise PlanError("the message cannot be read") from None
+
+
+def framed(message: Any, parts: list[Any]) -> bytes:
+    """A message and long bytes behind it, which are copied once here, and not at all by who reads them."""
+    head = message.SerializeToString()
+    return b"".join([len(head).to_bytes(8, "little"), head, bytes(-len(head) % 8), *parts])
+
+
+def unframed(body: bytes) -> tuple[bytes, memoryview]:
+    """The message's bytes, and those behind it."""
+    size = int.from_bytes(body[:8], "little")
+    behind = 8 + size + -size % 8
+    if behind > len(body):
+        raise PlanError("the message is cut off")
+    return body[8 : 8 + size], memoryview(body)[behind:]
 
 
 class Caller:
@@ -174,6 +188,10 @@ class Caller:
 
     def _final(self, e: Any, deadline: float) -> DPError | None:
         """The error to raise, or None to try again."""
+        if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "Concurrent RPC limit" in (e.details() or ""):
+            if time.monotonic() < deadline:
+                return None
+            return DPError(f"{self._where.address} is busy", do="try again later")
         if e.code() is grpc.StatusCode.UNAVAILABLE:
             if _stranger(e):
                 return DPError(
