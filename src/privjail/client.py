@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from privjail import errors
 from privjail.budget.amounts import amount
 from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.collector import look_seldom
 from privjail.errors import DPError, PlanError
 from privjail.ops.source import Source
 from privjail.plan.node import Node
@@ -35,6 +36,7 @@ class Connection:
     def __init__(self, channel: Any, token: str) -> None:
         from privjail.jail import privjail_pb2 as pb
 
+        look_seldom()
         self._pb, self._channel = pb, channel
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._stream: Stream | None = None

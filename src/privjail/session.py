@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
+from privjail.collector import look_seldom
 from privjail.errors import DPError, InternalError
 from privjail.ops.source import Dataset, Source
 from privjail.release import Ask, Jail
@@ -28,6 +29,7 @@ def jail() -> Jail:
     """The jail of this process."""
     from privjail.engines.polars import PolarsEngine
 
+    look_seldom()
     return Jail(PolarsEngine())
 
 

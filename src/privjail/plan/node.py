@@ -44,7 +44,7 @@ class Interned(type):
         known = _alive.get(key)
         node = None if known is None else known()
         if node is None:
-            made = cls._build(args)  # outside of the lock: deriving one node's facts must not hold up others
+            made = cls._build(key)  # outside of the lock: deriving one node's facts must not hold up others
             with _building:
                 known = _alive.get(key)
                 node = None if known is None else known()
@@ -55,15 +55,15 @@ class Interned(type):
                     _alive[key] = entry
         return node
 
-    def _build(cls, args: tuple[Any, ...]) -> Any:
+    def _build(cls, key: tuple[Any, ...]) -> Any:
         """What the dataclass's own __init__ would do, in one step: frozen fields are slow to set one by one."""
         names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
-        if len(args) != len(names):
-            raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
+        if len(key) != len(names) + 1:
+            raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(key) - 1}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
-        for name, value in zip(names, args, strict=True):
+        put(made, "_key", key)
+        for name, value in zip(names, key[1:], strict=True):
             put(made, name, value)
-        put(made, "_args", args)
         made.__post_init__()
         return made
 
@@ -98,10 +98,10 @@ class Node(metaclass=Interned):
     def __post_init__(self) -> None:
         """Derive the facts, or refuse."""
 
-    _args: tuple[Any, ...]
+    _key: tuple[Any, ...]  # the class and the fields
 
     def fields(self) -> tuple[Any, ...]:
-        return self._args
+        return self._key[1:]
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ class Node(metaclass=Interned):
         known = self._name
         if known is None:
             for each in inputs_first(self, "_name"):
-                spelled = _spell(each.kind, each._args)
+                spelled = _spell(each.kind, each.fields())
                 put(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
             known = self._name
             assert known is not None
