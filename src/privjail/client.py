@@ -161,21 +161,21 @@ class Connection:
         from privjail.jail import encode
 
         new = encode.unsent([ask.value for ask in asks], self._numbers)
-        nodes = [encode.nodes(group, self._numbered(group), self._number) for group in new]
         gone, self._gone = self._gone, []
-        request = self._pb.ReleaseRequest(
-            session=self._session,
-            request=number,
-            nodes=nodes,
-            forget=gone,
-            asks=[
-                self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism)) for ask in asks
-            ],
-            caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
-        )
         try:
+            request = self._pb.ReleaseRequest(
+                session=self._session,
+                request=number,
+                nodes=[encode.nodes(group, self._numbered(group), self._number) for group in new],
+                forget=gone,
+                asks=[
+                    self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism))
+                    for ask in asks
+                ],
+                caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
+            )
             return self._call("Release", request, self._pb.ReleaseReply)
-        except DPError:
+        except BaseException:
             # Whether the jail took the nodes is not known: they get new numbers next time, and the old ones go.
             lost = [self._numbers.pop(id(each), None) for group in new for each in group]
             self._gone += gone + [sent.number for sent in lost if sent is not None]

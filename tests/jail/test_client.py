@@ -20,6 +20,8 @@ from privjail import client, session
 from privjail import pandas as pd
 from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.jail import privjail_pb2 as pb
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.release import Ask
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import census  # noqa: E402
@@ -275,6 +277,16 @@ def test_only_new_nodes_are_sent(jail: Any) -> None:
     sent = [pb.ReleaseRequest.FromString(b) for m, b, _ in record if m.endswith("Release")]
 
     assert [n.kind for n in sent[1].nodes] == ["column", "tally"]
+
+
+def test_a_request_that_cannot_be_written_leaves_nothing_behind(jail: Any) -> None:
+    session._connection = connected(*jail)
+    ages = pd.read_csv("people")["age"].value_counts(sort=False)
+    with pytest.raises(PlanError, match="more than a jail gives"):
+        session._connection.release([Ask(ages._value, NoisyMax(Fraction(1), False, 2**33))])
+    assert not session._connection._numbers
+
+    assert len(ages.reveal(eps=1)) == len(ages.index)
 
 
 def test_a_block_with_a_budget_of_its_own(jail: Any) -> None:

@@ -54,7 +54,9 @@ def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: An
         (several("add", 10, 2, numbered(2, 11), ref(2)), "was not sent"),
         (several("add", 10, 2, numbered(2, 1), ref(2)), "wrong type"),
         (several("add", 10, 2, ref(2), pb.Field(each=pb.Fields(items=[ref(2), text("x")]))), "wrong type"),
-        (several("add", 1, 2, ref(2), ref(2)), "was used before"),
+        (several("add", 1, 2, numbered(2, 2), ref(2)), "was used before"),
+        (several("add", 10, 2, ref(2), ref(2)), "given for each of them"),
+        (several("add", 2**64 - 1, 2, numbered(2, 2), ref(2)), "more than 64 bits"),
         (several("source", 10, 2, pb.Field(dataset="people")), "a source is"),
         (several("add", 10, 2**32 - 1, ref(2), ref(2)), "nodes in one request"),
         (pb.Node(id=10, kind="stack", fields=[listed(numbered(2)), listed(whole(1))]), "without a value"),
@@ -75,10 +77,10 @@ def test_numbers_for_one_and_the_same_node_are_limited_too(ann: Analyst) -> None
     ann.running.service.sessions._open[ann.session].limits = replace(LIMITS, nodes_per_session=5_000)
     plan = Plan()
     plan.ask(plan.count())
-    plan.request.nodes.append(several("add", 10, 4_000, ref(2), ref(2)))
+    plan.request.nodes.append(several("add", 10, 4_000, numbered(*[2] * 4_000), ref(2)))
     assert len(ann.send(plan)) == 1
     more = pb.ReleaseRequest(request=secrets.token_bytes(16), asks=plan.request.asks)
-    more.nodes.append(several("add", 10_000, 4_000, ref(2), ref(2)))
+    more.nodes.append(several("add", 10_000, 4_000, numbered(*[2] * 4_000), ref(2)))
     _, details = ann.send(more)
 
     assert "numbers in the session" in details

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from .test_wire import nodes_of_many_programs
+import gc
+import tracemalloc
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
 
+import pytest
+from .test_wire import nodes_of_many_programs
+from .wire_fixtures import SCHEMA, people
+
+from privjail import pandas as pd
 from privjail.errors import DPError
 from privjail.jail import weigh
 from privjail.jail.limits import Limits
-from privjail.ops.numbers import Add
+from privjail.ops.numbers import Add, Extreme, Offset, Scale, Stack
 from privjail.ops.tally import Tally
 from privjail.plan.node import put
 from privjail.plan.value import Value
@@ -49,4 +58,57 @@ def test_a_long_sum_of_the_same_is_weighed_by_its_facts() -> None:
         total = Add(total, count)
         weight += weigh.weight(total, Limits())
 
-    assert weight < Limits().plan_bytes_per_session / 4
+    assert weight < 5_000 * 4_000  # bytes a step
+
+
+def taken(make: Callable[[], Any]) -> int:
+    """The bytes that something takes while it is held."""
+    gc.collect()
+    tracemalloc.start()
+    held = make()
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held is not None
+    return size
+
+
+def counts(n: int) -> list[Value]:
+    frame = pd.from_frame(people(), f"weighed {n}", SCHEMA)
+    return [frame[frame["age"] > i].shape[0]._value for i in range(n)]
+
+
+def nested_maxima(levels: int) -> list[Value]:
+    best, made = counts(1)[0], []
+    for i in range(levels):
+        best = Scale(Extreme("max", Stack((best, Offset(best, Fraction(i + 1))), ("a", "b"))), Fraction(3, 2))
+        made.append(best)
+    return made
+
+
+def large_factors(steps: int) -> list[Value]:
+    one, made = counts(1)[0], []
+    total: Value = one
+    for _ in range(steps):
+        total = Add(Scale(total, Fraction(2**2000)), one)
+        made.append(total)
+    return made
+
+
+def scaled_maximum_of_many(n: int) -> list[Value]:
+    most = Extreme("max", Stack(tuple(counts(n)), tuple(range(n))))
+    return [Scale(most, Fraction(k, 7)) for k in range(1, 21)]
+
+
+@pytest.mark.parametrize(("make", "n"), [(nested_maxima, 9), (large_factors, 200), (scaled_maximum_of_many, 300)])
+def test_facts_take_no_more_memory_than_was_weighed(make: Callable[[int], list[Value]], n: int) -> None:
+    values = make(n)
+    weighed = sum(weigh.weight(each, Limits()) for each in values)
+    for each in values:
+        put(each, "_facts", None)
+
+    assert taken(lambda: [each.facts for each in values]) < 2 * weighed
+
+
+def test_a_multiple_of_nested_maxima_is_not_written_out() -> None:
+    """Forms that are shared stay shared: else it would double at each level."""
+    assert taken(lambda: [each.facts for each in nested_maxima(60)]) < 5_000_000

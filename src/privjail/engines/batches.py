@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 
 from privjail.catalogue.disk import OnDisk
-from privjail.engines.columns import Computation
-from privjail.engines.selections import MOST, Array, Table, conditions
+from privjail.engines.columns import Computation, inputs_first
+from privjail.engines.selections import Array, Table, conditions
 from privjail.engines.whole import in_one_query, totals
 from privjail.ops.filter import Filter
 from privjail.ops.source import Column
@@ -30,18 +30,20 @@ from privjail.plan.expr import Expr
 from privjail.plan.physical import named
 
 BATCH = 1 << 18  # rows that Polars is given at a time
+MOST = 1 << 22  # rows whose amounts may be added as floats
 BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
 
 
 def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
     """The counts or sums of several tables over one data set, in one pass."""
-    if isinstance(frame, pl.DataFrame) and any(map(in_one_query, tables)):
-        alone = [table for table in tables if in_one_query(table)]
-        others = [table for table in tables if not in_one_query(table)]
-        found = dict(zip(alone, totals(frame, alone), strict=True))
-        found |= dict(zip(others, fill(frame, others), strict=True) if others else ())
-        return [found[table] for table in tables]
-    return in_batches(frame, tables)
+    if not isinstance(frame, pl.DataFrame):
+        return in_batches(frame, tables)
+    queried = [table for table in tables if in_one_query(table)]
+    others = [table for table in tables if table not in set(queried)]
+    found = dict(zip(queried, totals(frame, queried), strict=True))
+    if others:
+        found |= dict(zip(others, in_batches(frame, others), strict=True))
+    return [found[table] for table in tables]
 
 
 def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
@@ -150,13 +152,7 @@ class Batch:
 
 
 def _columns(expression: Expr) -> set[str]:
-    found, waiting = set(), [expression]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Column):
-            found.add(each.column)
-        waiting.extend(each.inputs)
-    return found
+    return {each.column for each in inputs_first(expression) if isinstance(each, Column)}
 
 
 def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series | None:

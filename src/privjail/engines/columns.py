@@ -10,6 +10,7 @@ import polars as pl
 
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
+from privjail.plan.node import put
 from privjail.plan.physical import dtype_of
 
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
@@ -31,16 +32,33 @@ def inputs_first(expression: Expr) -> list[Expr]:
 
 
 def at_once(order: list[Expr]) -> bool:
-    """Whether one Polars expression may be made of the whole tree.
+    """Whether one Polars expression may be made of the whole tree."""
+    return spelled_size(order) <= LARGE
 
-    Polars spells an expression out as a tree, which can be huge where nodes are shared.
+
+def spelled_size(order: list[Expr]) -> int:
+    """How many steps one Polars expression of the whole tree has; many, if there must not be one.
+
+    Polars spells an expression out as a tree, which can be huge where nodes are shared, or are in a line several times.
     """
     size: dict[Expr, int] = {}
     for node in order:
         if node.on_whole_columns:
-            return False
-        size[node] = min(LARGE + 1, 1 + sum(size[each] for each in node.inputs))
-    return size[order[-1]] <= LARGE
+            return LARGE + 1
+        times = zip(mentions(node), node.inputs, strict=True)
+        size[node] = min(LARGE + 1, 1 + sum([n * size[each] for n, each in times]))
+    return size[order[-1]]
+
+
+def mentions(node: Expr) -> tuple[int, ...]:
+    """How often each input of an expression occurs in its line."""
+    known = node._mentions
+    if known is None:
+        names = [f"input {i}" for i in range(len(node.inputs))]
+        found = node.polars(*map(pl.col, names)).meta.root_names() if names else []
+        known = tuple([found.count(name) for name in names])
+        put(node, "_mentions", known)
+    return known
 
 
 def spelled(order: list[Expr]) -> pl.Expr:

@@ -14,7 +14,6 @@ from privjail.plan.rows import Rows
 
 Array = np.ndarray[Any, Any]
 Table = tuple[Rows, tuple[Expr, ...], Expr | None]  # rows, keys, and the column to sum (None: count)
-MOST = 1 << 22  # rows whose amounts may be added as floats
 
 
 def conditions(rows: Rows) -> list[Expr] | None:

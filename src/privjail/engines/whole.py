@@ -10,6 +10,7 @@ time than have a sum of at most 2**53 steps, so that sums are exact in any order
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce
 from math import prod
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privjail.engines.columns import at_once, inputs_first, spelled
+from privjail.engines.columns import LARGE, inputs_first, spelled, spelled_size
 from privjail.engines.selections import Array, Table, conditions
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import FloatDomain, IntDomain
@@ -29,30 +30,52 @@ from privjail.plan.rows import Rows
 COARSEST = Fraction(2) ** 900  # of the grids on which 2**53 steps are a float
 PART = 1 << 20  # rows whose places are held at a time, for one table
 HELD = 1 << 26  # bytes of places and amounts that are held at a time, for all tables
+MOST_STEPS = 1_000  # of one query, for each row
+STEPS_AT_ONCE = 1 << 28  # of one query, for all rows that it is given: it cannot be cut short
+LEAST = 1 << 18  # rows that a query is given however many steps it has
 
 
 def in_one_query(table: Table) -> bool:
     """Whether a table can be had in this way."""
     value = table[2]
     fits = value is None or not _rounded(value) or _grid(value) <= COARSEST
-    return fits and all(each.base is not None and at_once(inputs_first(each)) for each in _expressions(table))
+    return fits and all(each.base is not None for each in _expressions(table)) and _steps(table) <= LARGE
 
 
 def totals(frame: pl.DataFrame, tables: list[Table]) -> list[Array]:
     """The counts or sums of each table."""
-    _check(frame, tables)
-    found: list[Array] = [np.zeros([len(key.domain.labels or ()) for key in keys], np.int64) for _, keys, _ in tables]
-    alone = [i for i, (_, keys, _) in enumerate(tables) if not keys]
-    keyed = [i for i, (_, keys, _) in enumerate(tables) if keys]
-    for indices, add_up in ((alone, _add_totals), (keyed, _add_tables)):
-        if indices:
-            add_up(frame, [tables[i] for i in indices], [found[i] for i in indices])
-    return found
+    found = {table: np.zeros([len(key.domain.labels or ()) for key in table[1]], np.int64) for table in tables}
+    for add_up, chosen in ((_add_totals, [t for t in found if not t[1]]), (_add_tables, [t for t in found if t[1]])):
+        for some in _queries(chosen):
+            _check(frame, some)
+            add_up(frame, some, [found[table] for table in some])
+    return [found[table] for table in tables]
+
+
+def _queries(tables: list[Table]) -> Iterator[list[Table]]:
+    """The tables that are asked for together: a query takes its time in one piece, and a large one takes too long."""
+    some: list[Table] = []
+    for table in tables:
+        if some and _all_steps(some) + _steps(table) > MOST_STEPS:
+            yield some
+            some = []
+        some.append(table)
+    if some:
+        yield some
+
+
+def _steps(table: Table) -> int:
+    """How many steps a table's query has for each row."""
+    return 1 + sum([spelled_size(inputs_first(each)) for each in _expressions(table)])
+
+
+def _all_steps(tables: list[Table]) -> int:
+    return sum(map(_steps, tables))
 
 
 def _add_totals(frame: pl.DataFrame, tables: list[Table], found: list[Array]) -> None:
     wanted = [_total(table).alias(str(i)) for i, table in enumerate(tables)]
-    most = min(map(_most_rows, tables))
+    most = min(max(LEAST, STEPS_AT_ONCE // _all_steps(tables)), *map(_most_rows, tables))
     for start in range(0, frame.height, most):
         part = _queried(frame.slice(start, most), wanted)
         for (_, _, value), amount, total in zip(tables, part.row(0), found, strict=True):
@@ -81,12 +104,19 @@ def _queried(part: pl.DataFrame, wanted: list[pl.Expr]) -> pl.DataFrame:
 
 def _expressions(table: Table) -> list[Expr]:
     rows, keys, value = table
-    return [*(conditions(rows) or ()), *keys, *(() if value is None else (value,))]
+    return [*_conditions(rows), *keys, *(() if value is None else (value,))]
+
+
+def _conditions(rows: Rows) -> list[Expr]:
+    found = conditions(rows)
+    if found is None:
+        raise TypeError("these rows depend on other rows")
+    return found
 
 
 def _kept(rows: Rows) -> pl.Expr | None:
     """Where all conditions are true; elsewhere false or null."""
-    needs = [spelled(inputs_first(each)) for each in conditions(rows) or ()]
+    needs = [spelled(inputs_first(each)) for each in _conditions(rows)]
     return reduce(lambda a, b: a & b, needs) if needs else None
 
 

@@ -33,6 +33,7 @@ DIGITS = 640  # of a whole number, or of each part of a fraction: the finest flo
 PARAMETER_BITS = 384  # of each part of eps, delta and rho: the ledger adds them up for ever
 TEXT_BYTES = 1024  # of one text: a column can hold it in every row
 NESTED = 3  # lists within lists
+REPEATED = 1_000_000  # items of lists that are given once for several nodes, times the nodes
 everything.load()
 KINDS = {kind: cls for kind, cls in registry.items() if issubclass(cls, (Rows, Expr, Value)) and kind != "source"}
 Known = Callable[[int], Node | None]
@@ -105,8 +106,21 @@ def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[An
     if len(readers) != len(message.fields):
         raise Malformed(f"{message.kind}: the number of fields is wrong")
     count = message.count or 1
+    _check_several(message, count)
     columns = [each.column(sent, count, known) for sent, each in zip(message.fields, readers, strict=True)]
     return cls, zip(*columns, strict=True)
+
+
+def _check_several(message: pb.Node, count: int) -> None:
+    """A short message must not stand for more work than a long one."""
+    which = [sent.WhichOneof("value") for sent in message.fields]
+    if count > 1 and not {"nodes", "each"} & set(which):
+        raise Malformed(f"{message.kind}: several nodes need a field that is given for each of them")
+    if message.id + count > 2**64:
+        raise Malformed("a node's number has more than 64 bits")
+    items = sum([len(sent.list.items) for sent, value in zip(message.fields, which, strict=True) if value == "list"])
+    if count > 1 and items * count > REPEATED:
+        raise Malformed(f"{message.kind}: a list of {items} is given for {count} nodes at once")
 
 
 class Reader:

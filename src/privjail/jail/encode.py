@@ -154,6 +154,8 @@ def mechanism(chosen: Mechanism) -> pb.Mechanism:
         case Exponential(eps):
             return pb.Mechanism(kind="exponential", epsilon=text(eps))
         case NoisyMax(eps, smallest, k):
+            if k >= 2**32:
+                raise PlanError(f"{k} largest or smallest elements are more than a jail gives", do="ask for fewer")
             return pb.Mechanism(kind="noisy_max", epsilon=text(eps), smallest=smallest, k=k)
         case AboveThreshold(eps, threshold):
             return pb.Mechanism(kind="above_threshold", epsilon=text(eps), threshold=text(threshold))

@@ -21,7 +21,7 @@ class Limits:
 
     message_bytes: int = 8 * 2**20
     nodes_per_request: int = 100_000
-    nodes_per_session: int = 200_000  # that are alive, by whatever number or through other nodes
+    nodes_per_session: int = 200_000  # that are alive, by whatever number or through other nodes; and numbers of nodes
     depth: int = 10_000
     columns_per_step: int = 64  # keys of one table of counts, or of one sort
     plan_bytes_per_session: int = 256 * 2**20  # an estimate, of nodes and their facts

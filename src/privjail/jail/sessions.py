@@ -110,13 +110,16 @@ class Held:
         self.bytes = 0
 
     def add(self, node: Node, bytes_: int) -> None:
+        stale = self._kept.get(id(node))  # of a node that is gone, if its callback was cut short
+        self.bytes -= 0 if stale is None else stale.bytes
         kept = Kept(node, _gone)
         kept.node, kept.bytes, kept.held = id(node), bytes_, self._me
         self._kept[id(node)] = kept
         self.bytes += bytes_
 
     def __contains__(self, node: Node) -> bool:
-        return id(node) in self._kept
+        kept = self._kept.get(id(node))
+        return kept is not None and kept() is node
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -133,7 +136,8 @@ class Kept(weakref.ref[Node]):
 
 def _gone(kept: Any) -> None:
     held = kept.held()
-    if held is not None and held._kept.pop(kept.node, None) is not None:
+    if held is not None and held._kept.get(kept.node) is kept:
+        del held._kept[kept.node]
         held.bytes -= kept.bytes
 
 

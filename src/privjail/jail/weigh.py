@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.jail.limits import Limits
-from privjail.ops.numbers import Add, Beside, Stack
+from privjail.ops.numbers import Add, Beside, Element, Scale, Stack
+from privjail.ops.tally import Tally
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
@@ -18,8 +19,8 @@ from privjail.plan.node import Lit, Node, put
 from privjail.plan.rows import Rows
 from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
-NODE, CELL, TERM, LABEL, FORM = 1_000, 700, 120, 64, 200
-ROUGHLY = 2**14  # a value of more bytes than this, by the rough rule, is looked at closely
+NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
+ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
 
 
 def grids(cls: type[Node], values: tuple[Any, ...], limits: Limits) -> None:
@@ -72,11 +73,14 @@ def _bulk(value: Value) -> int:
     inputs = value.inputs()
     if not inputs:
         rows = getattr(value, "rows", None)
-        return FORM if rows is None else FORM + (TERM + 8) * len(rows.cells)
+        return FORM if rows is None else FORM * (1 + len(rows.cells))
     if isinstance(value, Beside) or isinstance(value, Add) and value.index and not _alike(value.a.joint, value.b.joint):
         return sum([_apart(each) for each in inputs])
+    if isinstance(value, Element) and isinstance(value.a, Tally):
+        return FORM + CELL * len(value.a.keys) * (1 + len(value.a.rows.cells))
     rough = sum([bulk(each) for each in inputs])
-    if rough < ROUGHLY and all([not each.index or not each.inputs() for each in inputs]):
+    plain = all([not each.index or not each.inputs() for each in inputs])
+    if rough < ROUGHLY and plain and not (isinstance(value, Scale) and _bits(value.c) > 64):
         return rough
     return 8 * len(value.cells) + _joint(value.joint)
 
@@ -97,7 +101,9 @@ def _bits(grid: Any) -> int:
 
 
 def _distance(distance: Distance) -> int:
-    return FORM + TERM * len(distance.terms) + 16 * len(distance.peaks)
+    """With its maxima written out, for a multiple of it has copies of them all."""
+    coefficients = sum([_bits(c) // 64 for c in distance.terms.values()])  # those of up to 64 bits are in FORM
+    return FORM * distance.parts + 8 * coefficients
 
 
 def _joint(joint: Joint) -> int:
@@ -108,14 +114,14 @@ def _joint(joint: Joint) -> int:
             return _distance(whole)
         case Together(_, each):
             return _distance(each)
-    return NODE
+    raise TypeError(f"{type(joint).__name__} has no weight")
 
 
 def _apart(value: Value) -> int:
     """One distance for each element."""
     if isinstance(value.joint, Listed):
         return _joint(value.joint)
-    cells = 1 + len(value.cells) if isinstance(value.joint, Shared) else 1
+    cells = (1 + len(value.cells)) * len(value.index) if isinstance(value.joint, Shared) else 1
     return value.joint.size * CELL * cells
 
 

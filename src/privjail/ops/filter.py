@@ -82,7 +82,7 @@ def found_key(condition: Expr) -> SingleKey:
     A missing value is a key of its own: ~isin(…) is true for it, and its rows are in no label's cell.
     None if there is no such column, or if the keys are too many to spread over.
     """
-    found = _decided(condition)
+    found = _decided(condition, {})
     if found is None:
         return None
     by, keys, if_missing = found
@@ -97,23 +97,29 @@ Truth = bool | None  # None: null
 Decided = tuple[Expr, tuple[Lit, ...], Truth]
 
 
-def _decided(condition: Expr) -> Decided | None:
+def _decided(condition: Expr, known: dict[Expr, Decided | None]) -> Decided | None:
     """The column that decides a condition, the labels for which it is true, and what it is for a null.
 
-    For every other label it is false.
+    For every other label it is false. A part of the condition that occurs often is looked at once.
     """
+    if condition not in known:
+        known[condition] = _deciding(condition, known)
+    return known[condition]
+
+
+def _deciding(condition: Expr, known: dict[Expr, Decided | None]) -> Decided | None:
     match condition:  # the most frequent first
         case Compare("==", a, right) if isinstance(right, Lit) and a.domain.labels is not None:
             return a, _equal(a, right), None
         case IsIn(a, values) if a.domain.labels is not None:
             return a, _kept(a, [v.value for v in values]), False
         case Not(a):
-            inner = _decided(a)
+            inner = _decided(a, known)
             if inner is None or len(inner[0].domain.labels or ()) > MOST_CELLS + len(inner[1]):
                 return None
             return inner[0], _others(inner[0], inner[1]), None if inner[2] is None else not inner[2]
         case Logic("|", a, b):
-            left, other = _decided(a), _decided(b)
+            left, other = _decided(a, known), _decided(b, known)
             if left and other and left[0] is other[0]:
                 sure = left[2] is True or other[2] is True
                 unknown = left[2] is None or other[2] is None

@@ -54,15 +54,27 @@ class Distance:
             return self
         if factor < 0:
             raise ValueError("a distance is scaled by a factor ≥ 0")
-        if self.const is None:
-            return UNBOUNDED if factor else Distance()
-        return Distance(
-            self.const * factor,
-            {cell: c * factor for cell, c in self.terms.items()},
-            tuple(tuple(d * factor for d in peak) for peak in self.peaks),
-        )
+        return self._times(factor, {})
 
     __rmul__ = __mul__
+
+    def _times(self, factor: Number, done: dict[int, Distance]) -> Distance:
+        """Forms that several maxima share are multiplied once, and stay shared."""
+        known = done.get(id(self))
+        if known is None:
+            if self.const is None:
+                known = UNBOUNDED if factor else Distance()
+            else:
+                terms = {cell: c * factor for cell, c in self.terms.items()}
+                peaks = tuple([tuple([d._times(factor, done) for d in peak]) for peak in self.peaks])
+                known = Distance(self.const * factor, terms, peaks)
+            done[id(self)] = known
+        return known
+
+    @cached_property
+    def parts(self) -> int:
+        """How many forms and terms it has, with all its maxima written out."""
+        return 1 + len(self.terms) + sum([d.parts for peak in self.peaks for d in peak])
 
     @cached_property
     def value(self) -> Number | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from privjail.errors import RowsError
 from privjail.plan.domain import Domain
@@ -31,6 +31,7 @@ class Expr(Node):
         self.fact(base=base, domain=domain, inputs=inputs)
 
     inputs: tuple[Expr, ...]
+    _mentions: ClassVar[tuple[int, ...] | None] = None  # how often each input is in its line, kept by the engine
 
     @property
     def on_whole_columns(self) -> bool:
