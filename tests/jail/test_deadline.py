@@ -79,4 +79,23 @@ def test_a_clock_that_fires_while_work_leaves_is_not_left_locked(monkeypatch: py
     watch._changed.release()
 
 
-# -- streams
+def test_work_that_loses_the_word_is_told_again() -> None:
+    """As in a callback of a weak reference, out of which no exception comes."""
+    told = []
+
+    def work() -> None:
+        for _ in range(3):
+            try:
+                while True:
+                    time.sleep(0.001)
+            except TimeUp:
+                told.append(time.monotonic())
+        while True:
+            time.sleep(0.001)
+
+    start = time.monotonic()
+    with pytest.raises(TimeUp):
+        Deadline(0.05).run(work)
+
+    assert len(told) == 3 and time.monotonic() - start < 30
+    time.sleep(1.5)  # and nothing comes after the end

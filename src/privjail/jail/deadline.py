@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+AGAIN = 1.0  # seconds after which work that goes on is told once more
 
 
 class TimeUp(BaseException):
@@ -52,8 +53,9 @@ class Clock:
                 if not due:
                     self._next = min(self._running.values(), default=math.inf)
                     self._changed.wait(None if self._next == math.inf else self._next - now)
-            for each in due:
-                each.fire()
+            again = [each for each in due if each.fire()]
+            with self._changed:
+                self._running.update(dict.fromkeys(again, now + AGAIN))
 
 
 @cache
@@ -87,16 +89,18 @@ class Deadline:
             # Only now: an exception on the way into the clock's lock would leave it locked, for everybody and for good.
             watch.remove(self)
 
-    def fire(self) -> None:
-        """The time is up: what the clock calls."""
+    def fire(self) -> bool:
+        """The time is up: what the clock calls. Whether it should call again, since the work may not have noticed.
+
+        What is raised while Python calls back that an object is gone is lost.
+        """
         with self._lock:
-            if self._over:
-                return
-            if self._shielded:
+            if not self._over and self._shielded:
                 self._late = True
-                return
-            self._fired = True
-            _raise_in(self._thread, TimeUp)
+            elif not self._over:
+                self._fired = True
+                _raise_in(self._thread, TimeUp)
+            return not self._over
 
     def shield(self) -> Shield:
         """A part that must not be cut short, such as a change of the ledger; the time is looked at after it."""
