@@ -254,6 +254,29 @@ def test_failures_after_a_charge_cannot_be_asked_for_often(monkeypatch: pytest.M
         assert ann.spent() == (3,)  # V-25: no refund after data was touched
 
 
+def test_a_clock_that_a_library_turned_into_another_error_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from privjail.engines.polars import PolarsEngine
+
+    def converts(self: Any, value: Any) -> Any:
+        try:
+            while True:
+                time.sleep(0.001)
+        except BaseException:
+            raise TypeError("not a sequence") from None
+
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(quick_folder()) / "jail"
+        files = make_jail(folder, {"people": Held(people())})
+        running = stack.enter_context(served(folder, limits=replace(LIMITS, seconds_per_release=0.3)))
+        ann = Analyst(running, files["ann"]["token"])
+        monkeypatch.setattr(PolarsEngine, "evaluate", converts)
+        plan = Plan()
+        code, details = ann.send(plan.ask(plan.count()))
+
+        assert code == "FAILED_PRECONDITION" and "took longer" in details
+        assert not running.service._failures
+
+
 # -- the clock
 
 

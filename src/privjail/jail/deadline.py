@@ -89,6 +89,11 @@ class Deadline:
             # Only now: an exception on the way into the clock's lock would leave it locked, for everybody and for good.
             watch.remove(self)
 
+    @property
+    def fired(self) -> bool:
+        """Whether the time was up and the work was told."""
+        return self._fired
+
     def fire(self) -> bool:
         """The time is up: what the clock calls. Whether it should call again, since the work may not have noticed.
 

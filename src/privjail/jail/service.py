@@ -158,6 +158,8 @@ class Service:
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception
+            if deadline.fired and not isinstance(e, DPError):
+                raise TimeUp from None  # which a library that it passed through may have turned into another error
             if ledger.charged:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
                 self._failures[user] += 1
                 log.error("a release failed after its charge: %s", type(e).__name__)
