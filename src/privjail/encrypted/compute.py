@@ -208,7 +208,7 @@ class Computer:
 
     def _asked(self, records: list[_Candidate], seed: bytes, found: Words) -> list[bool]:
         """All records are tested at once; only if that fails, each by itself."""
-        name, masks = secrets.token_bytes(16), uniform(P, len(records), 4)
+        name, masks = secrets.token_bytes(16), uniform(P, len(records), onehot.ROWS)
         halves = onehot.masked(found, masks).astype("<u8").tobytes()
         begin = pb.CheckRequest(check=name, seed=seed, halves=halves)
         request = framed(begin, c1_of((each.record for each in records), self.terms.bins))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privjail.encrypted import compare, keys, onehot, shares
 from privjail.encrypted import encrypted_pb2 as pb
@@ -35,6 +36,7 @@ class _Check:
 
     first: Whole  # D's shares of the two products
     second: Whole
+    whole: npt.NDArray[np.bool_]  # records that are near whole numbers
 
 
 class Decryptor:
@@ -147,13 +149,14 @@ class Decryptor:
     def check(self, request: Any, c1: memoryview) -> Any:
         """Shares of the two products for each record, returned encrypted."""
         n, rest = divmod(len(c1), C1_BYTES)
-        if rest or not 0 < n <= onehot.MOST or len(request.halves) != 32 * n:
-            raise PlanError(f"a check has 1 … {onehot.MOST} records of this study, and 4 numbers for each")
-        theirs = np.frombuffer(request.halves, dtype=np.uint64)
+        most, rows = onehot.MOST_CHECKED, onehot.ROWS
+        if rest or not 0 < n <= most or len(request.halves) != 8 * rows * n:
+            raise PlanError(f"a check has 1 … {most} records of this study, and {rows} numbers for each")
+        theirs = np.frombuffer(request.halves, dtype="<u8")
         if int(theirs.max()) >= Q:
             raise PlanError("a number of this check is out of range")
         mine = onehot.halves(self._key, c1, request.seed, self.offer.terms.bins)
-        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, 4)))
+        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, rows)))
         with self._lock:
             self._checks[request.check] = begun
             while len(self._checks) > OPEN_CHECKS:
@@ -173,8 +176,8 @@ class Decryptor:
 
     def verdict(self, request: Any) -> Any:
         """Whether all records passed. If not, the compute server goes on to ask which."""
-        self._under_way(request.check)
-        passed = onehot.passed_batch(self._test, request.tested)
+        whole = self._under_way(request.check).whole
+        passed = onehot.passed_batch(self._test, request.tested) and bool(whole.all())
         if passed:
             self._over(request.check)
         return pb.VerdictReply(passed=passed)
@@ -186,10 +189,10 @@ class Decryptor:
 
     def verdicts(self, request: Any) -> Any:
         """Which records passed."""
-        n = len(self._under_way(request.check).first)
-        passed = onehot.passed(self._slots, request.tested, n)
+        whole = self._under_way(request.check).whole
+        passed = onehot.passed(self._slots, request.tested, len(whole)) & whole
         self._over(request.check)
-        return pb.VerdictsReply(passed=passed)
+        return pb.VerdictsReply(passed=passed.tolist())
 
 
 def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:

@@ -47,7 +47,8 @@ def uniform(below: int, *shape: int) -> Whole:
     kind, keep = np.dtype(f"<u{width}"), (1 << bits) - 1
     found = np.empty(0, dtype=kind)
     while len(found) < size:  # numbers that are too large are drawn again: folding them would favour some
-        more = np.frombuffer(os.urandom(width * (2 * (size - len(found)) + 8)), dtype=kind) & kind.type(keep)
+        want = (size - len(found) << bits) // below  # on average, and some more
+        more = np.frombuffer(os.urandom(width * (want + want // 64 + 8)), dtype=kind) & kind.type(keep)
         found = np.concatenate([found, more[more < below]])
     return found[:size].astype(np.int64).reshape(shape)
 
