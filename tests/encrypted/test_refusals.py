@@ -372,6 +372,29 @@ def test_a_full_batch_of_the_largest_study_fits_into_a_message():
     assert LARGEST_BATCH * (size_of(4096) + len(owner.SerializeToString()) + 8) + 4096 < LARGEST
 
 
+def test_messages_that_become_many_objects_are_refused_before_they_are_parsed(parties, monkeypatch):
+    """Two bytes for an owner without a name: 30 MiB of them took a gigabyte."""
+    from privjail.encrypted import wire
+
+    seen: list[int] = []
+    parse = wire.parse
+    monkeypatch.setattr(wire, "parse", lambda call, body: seen.append(len(body)) or parse(call, body))
+    owner = pb.Owner(name="\U0001f600" * 200, ticket=bytes(32))
+    largest = pb.SubmitRequest(study=bytes(32), key=bytes(32), owners=[owner] * 512, sizes=[57_344] * 512)
+    assert len(largest.SerializeToString()) < wire.PARSED // 2
+    many = b"\x1a\x00" * (wire.PARSED // 2 + 1)
+    with Submitter(parties.study) as submitter:
+        framed = len(many).to_bytes(8, "little") + many + bytes(-len(many) % 8)
+        for method, body in (("Submit", framed), ("Missing", many), ("Status", many), ("Histogram", many)):
+            with pytest.raises(PlanError, match="at most 1048576 bytes"):
+                submitter.caller.call(method, body, pb.SubmitReply)
+        with pytest.raises(PlanError, match="at most 1048576 bytes"):
+            list(submitter.caller.parts("Publish", SimpleNamespace(SerializeToString=lambda: many), pb.Progress))
+        with pytest.raises(PlanError, match="at most 512"):  # and what is parsed is little
+            submitter.caller.call("Submit", submission(parties.study, [("", b"")] * 513, [b""] * 513), pb.SubmitReply)
+    assert seen[:5] == [len(many)] * 5
+
+
 def test_tickets_are_hmacs_and_need_a_whole_key(parties, tmp_path):
     import hashlib
     import hmac

@@ -21,7 +21,7 @@ from privjail.encrypted.records import C1_BYTES
 from privjail.encrypted.seal import Secret, records, slots, tests
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, CheckLost, Running, serve
+from privjail.encrypted.wire import PARSED, Call, CheckLost, Running, serve
 from privjail.errors import DPError, PlanError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
@@ -65,7 +65,7 @@ class Decryptor:
     def calls(self) -> dict[str, Call]:
         return {
             "Share": Call(pb.ShareRequest, self.share),
-            "Compare": Call(pb.CompareRequest, self.compare),
+            "Compare": Call(pb.CompareRequest, self.compare, most=4 * PARSED),  # 25 ciphertexts
             "Open": Call(pb.OpenRequest, self.open),
             "Check": Call(pb.CheckRequest, self.check, framed=True),
             "Verdict": Call(pb.VerdictRequest, self.verdict),
