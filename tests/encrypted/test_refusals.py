@@ -191,9 +191,12 @@ def test_random_bytes_and_part_units_are_refused(parties):
     assert [status for status, _ in sent(parties, ("n1", noise), ("n2", part))] == ["refused", "refused"]
 
 
-@pytest.mark.parametrize("number", [(Q + 1) // 2, (Q - 1) // 2, Q // 3, Q // 4, Q // 5, K // 2])
+@pytest.mark.parametrize("number", [(Q + 1) // 2, (Q - 1) // 2, Q // 3, Q // 4, Q // 5, K // 2, K // 800])
 def test_fractions_of_the_whole_ring_are_refused(parties, number):
-    """Twice (Q + 1) / 2 is 1 modulo Q: a test that only sees even multiples takes it for nothing."""
+    """Twice (Q + 1) / 2 is 1 modulo Q: a test that only sees even multiples takes it for nothing.
+
+    All products of K / 800 round to whole numbers of an honest record: only what lies beside them shows it.
+    """
     before = analyst.status(parties.study, parties.tickets.operator()).submissions
     for bins in ({5: number}, {5: number, 6: number}, {5: number, 6: -number}, dict.fromkeys(range(5, 10), number)):
         for i in range(4):  # each batch has a challenge of its own
