@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from encrypted_counts import counted
 
 DEGREE = 4096
-MESSAGE = 100  # bytes of a message beside its numbers; ciphertexts are compressed, and vary by as much
+MESSAGE = 160  # bytes of a message beside its numbers; ciphertexts are compressed, and vary by as much
 
 
 def test_submissions_cost_a_constant_and_a_part_that_is_linear_in_bins_and_records():

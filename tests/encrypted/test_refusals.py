@@ -220,6 +220,45 @@ def test_many_honest_records_are_kept(parties):
     assert {status for status, _ in results} == {"kept"}
 
 
+def test_after_too_many_failures_nothing_is_checked_until_the_operator_says_so(tmp_path):
+    """Owners who see which of their records fail read the key bit by bit: see decision 0302."""
+    parties = Parties(tmp_path, bins=BINS)
+    names = iter(range(1000))
+
+    def came(*records: bytes) -> list[str]:
+        return [status for status, _ in sent(parties, *((f"{next(names)}", record) for record in records))]
+
+    with parties.in_threads(failures=3):
+        assert came(good(parties), poly(parties, "2x^3"), poly(parties, "1x^2 + 1x^1")) == ["kept", "refused", "refused"]
+        assert came(poly(parties, "2x^3")) == ["refused"]
+        assert came(good(parties), b"", good(parties)[:-1]) == ["kept", "refused", "refused"]  # these tell nothing
+        for record in (poly(parties, "2x^3"), good(parties), poly(parties, "2x^3")):
+            with pytest.raises(DPError, match="more than 3 failed.*\n.*--failures"):
+                came(good(parties), record)
+    with parties.in_threads(failures=3), pytest.raises(DPError, match="more than 3 failed"):  # a restart forgets nothing
+        came(good(parties))
+    with parties.in_threads(failures=5):
+        assert sent(parties, ("6", good(parties)), ("7", good(parties)))[0][0] == "kept"
+        assert analyst.status(parties.study, parties.tickets.operator()).submissions == 4
+        with pytest.raises(DPError, match="more than 5 failed"):  # two in one batch: nobody is told which
+            came(poly(parties, "2x^3"), good(parties), poly(parties, "2x^3"))
+
+
+@pytest.mark.parametrize("name", ["slots_key", "test_key"])
+def test_servers_with_different_offers_refuse_to_work_and_not_the_records(tmp_path, name):
+    import json
+
+    parties, other = Parties(tmp_path / "a", bins=BINS), Parties(tmp_path / "b", bins=BINS)
+    file = parties.where / "cs" / "offer.json"
+    right, wrong = file.read_text(), json.loads((other.where / "cs" / "offer.json").read_text())
+    file.write_text(json.dumps(json.loads(right) | {name: wrong[name]}))
+    with parties.in_threads(), pytest.raises(DPError, match="different offers"):
+        sent(parties, ("a", good(parties)))
+    file.write_text(right)
+    with parties.in_threads():
+        assert sent(parties, ("a", good(parties))) == [("kept", "")]
+
+
 def test_the_check_can_be_left_out_and_then_finds_nothing(tmp_path):
     parties = Parties(tmp_path, bins=BINS, check=False)
     with parties.in_threads():
