@@ -14,7 +14,7 @@ from privjail.encrypted.numbers import (
     centred, flood, uniform, wide_flood,
 )
 from privjail.encrypted.records import (
-    MOST_ADDED, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
+    FEW, MOST_ADDED, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
 )  # fmt: skip
 from privjail.errors import DPError
 
@@ -253,6 +253,12 @@ def test_products_are_exact_for_the_largest_numbers():
     for large, long in ((2**24, 1), (2**12, 0)):
         with pytest.raises(DPError, match="too large"):
             products_of(np.full((1, 300), large), words, long)
+
+
+def test_products_are_cut_into_pieces_that_blas_does_by_itself():
+    for bins, rows, long in ((4096, 27, 0), (DEGREE, 27, 3), (16, 27, 0), (4000, 5, 5)):
+        parts, piece, columns = onehot.Products(np.ones((rows, bins), dtype=np.int64), long)._columns.shape
+        assert 2 * FEW * piece * columns <= onehot.UNTHREADED and parts * piece >= bins and columns == rows + long
 
 
 def test_sums_are_exact_beyond_what_a_word_holds():
