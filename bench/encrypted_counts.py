@@ -48,7 +48,7 @@ def listening(counter: Counter[str]) -> Iterator[None]:
         add(self, planes)
 
     def taking(self: Any, planes: Any) -> None:
-        counter["products"] += planes.high.size * self._columns.shape[1] * len(planes)
+        counter["products"] += 2 * planes.high.size * self._columns.shape[-1]  # a coefficient is taken in two parts
         take(self, planes)
 
     def calling(self: Any, method: str, *args: Any, **named: Any) -> Any:

@@ -48,9 +48,9 @@ class Parties:
         return [self.record(f"owner {i}", None if b is None else int(b)) for i, b in enumerate(bins)]
 
     @contextlib.contextmanager
-    def in_threads(self, draw_d: Any = None, draw_c: Any = None) -> Iterator[Parties]:
+    def in_threads(self, draw_d: Any = None, draw_c: Any = None, failures: int = 10**6) -> Iterator[Parties]:
         """Both servers in this process, with real sockets and TLS; noise may be given."""
-        d = decrypt.start(self.where / "ds", self.study, draw=draw_d)
+        d = decrypt.start(self.where / "ds", self.study, draw=draw_d, failures=failures)
         c = compute.start(self.where / "cs", draw=draw_c)
         try:
             yield self

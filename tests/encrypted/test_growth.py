@@ -10,17 +10,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from encrypted_counts import counted
 
 DEGREE = 4096
-MESSAGE = 100  # bytes of a message beside its numbers; ciphertexts are compressed, and vary by as much
+MESSAGE = 160  # bytes of a message beside its numbers; ciphertexts are compressed, and vary by as much
 
 
 def test_submissions_cost_a_constant_and_a_part_that_is_linear_in_bins_and_records():
     for bins, n in ((16, 3), (16, 12), (48, 3)):
         found = counted(bins, n, methods=())["submissions"]
         assert found["coefficients added"] == n * (DEGREE + bins)
-        assert found["products"] == n * 3 * (4 * bins + 8 * DEGREE)  # C's four digits, and D's four of two digits each
+        assert found["products"] == n * 2 * (27 * bins + 30 * DEGREE)  # C's 27 rows, and D's, three of which have two digits
         assert found["ciphertext operations"] == 8  # for one batch, whatever is in it
         assert 0 <= found["bytes from owners"] - n * 7 * (DEGREE + bins) < n * 60 + MESSAGE
-        assert 0 <= found["bytes to D"] - n * (7 * DEGREE + 32) - 8 * DEGREE < MESSAGE
+        assert 0 <= found["bytes to D"] - n * (7 * DEGREE + 8 * 27) - 8 * DEGREE < MESSAGE
         assert found["bytes to C"] < 60_000
 
 

@@ -14,7 +14,7 @@ from privjail.encrypted.numbers import (
     centred, flood, uniform, wide_flood,
 )
 from privjail.encrypted.records import (
-    MOST, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
+    FEW, MOST_ADDED, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
 )  # fmt: skip
 from privjail.errors import DPError
 
@@ -91,8 +91,8 @@ def test_wide_floods_are_uniform_numbers_given_by_their_residues():
     assert stats.chisquare(np.bincount([x % 64 for x in numbers], minlength=64)).pvalue > 1e-6
 
 
-def products_of(weights, words):
-    products = onehot.Products(weights)
+def products_of(weights, words, long=0):
+    products = onehot.Products(weights, long)
     for at in range(0, len(words), 4):
         products.take(Planes.of(words[at : at + 4]))
     return products.result()
@@ -190,7 +190,7 @@ def batch_test(check_keys, wrong):
     """What D decrypts of C's message, where record j fails the test by wrong[j]."""
     public, secret = check_keys
     wrong = np.asarray(wrong)
-    masks, z1 = uniform(P, len(wrong), 4), uniform(P, len(wrong))
+    masks, z1 = uniform(P, len(wrong), onehot.ROWS), uniform(P, len(wrong))
     mask1, mask2 = onehot.joined(masks)
     shares = (z1 + mask1) % P, (z1 * z1 - wrong + mask2) % P
     message = onehot.tested_batch(public, onehot.encrypted_batch(secret, *shares), masks)
@@ -201,8 +201,8 @@ def batch_test(check_keys, wrong):
 
 
 def test_a_batch_is_one_number_0_if_all_records_pass_and_uniform_otherwise(check_keys):
-    assert [batch_test(check_keys, [0] * n) for n in (1, 7, onehot.MOST)] == [0, 0, 0]
-    assert batch_test(check_keys, [0] * (onehot.MOST - 1) + [1]) != 0
+    assert [batch_test(check_keys, [0] * n) for n in (1, 7, onehot.MOST_CHECKED)] == [0, 0, 0]
+    assert batch_test(check_keys, [0] * (onehot.MOST_CHECKED - 1) + [1]) != 0
     # Two owners whose errors cancel in the sum: each has a factor of its own, so that they do not.
     seen = [batch_test(check_keys, [0, 5, P - 5, 0]) for _ in range(160)]
     assert stats.chisquare(np.bincount(np.array(seen) * 8 // P, minlength=8)).pvalue > 1e-6
@@ -225,7 +225,7 @@ def test_the_flood_of_a_test_drowns_its_noise(check_keys, monkeypatch):
     public, secret = check_keys
     scheme, room = public.scheme, math.log2(math.prod(TEST_PRIMES) / P)
     ciphertext = scheme.loaded(scheme.seal.Ciphertext(), secret.encrypted_polynomial(uniform(P, DEGREE)))
-    scheme.evaluator.multiply_plain_inplace(ciphertext, scheme.plaintext(np.full(DEGREE, onehot.HALF)))
+    scheme.evaluator.multiply_plain_inplace(ciphertext, scheme.plaintext(np.full(DEGREE, 2**11)))
     before = room - secret.noise_bits(ciphertext)
     monkeypatch.setattr(onehot, "flood", lambda bits, n: [2**bits - 1] * n)
     monkeypatch.setattr(onehot, "smaller", lambda _, each: each)
@@ -246,11 +246,19 @@ def test_products_are_exact_for_the_largest_numbers():
     words[1:] = rng.integers(0, Q, (10, 300), dtype=np.uint64)
     weights = rng.integers(-(2**23), 2**23 + 1, (5, 300))
     weights[0] = 2**23
-    for some in (weights, weights % 2048):  # of two digits, and of one
+    mixed = np.concatenate([weights % 2048, weights[:2]])
+    for some, long in ((weights, 5), (weights % 2048, 0), (mixed, 2), (weights % 2048, 1)):  # of two digits, and of one
         exact = words.astype(object) @ some.astype(object).T % Q
-        assert (products_of(some, words).astype(object) == exact).all()
-    with pytest.raises(DPError, match="too large"):
-        products_of(np.full((1, 300), 2**24), words)
+        assert (products_of(some, words, long).astype(object) == exact).all()
+    for large, long in ((2**24, 1), (2**12, 0)):
+        with pytest.raises(DPError, match="too large"):
+            products_of(np.full((1, 300), large), words, long)
+
+
+def test_products_are_cut_into_pieces_that_blas_does_by_itself():
+    for bins, rows, long in ((4096, 27, 0), (DEGREE, 27, 3), (16, 27, 0), (4000, 5, 5)):
+        parts, piece, columns = onehot.Products(np.ones((rows, bins), dtype=np.int64), long)._columns.shape
+        assert 2 * FEW * piece * columns <= onehot.UNTHREADED and parts * piece >= bins and columns == rows + long
 
 
 def test_sums_are_exact_beyond_what_a_word_holds():
@@ -261,7 +269,7 @@ def test_sums_are_exact_beyond_what_a_word_holds():
     assert not wrong and set(total.words.tolist()) == {2 * n * (Q - 1) % Q} and total.submissions == 2 * n
     adding = Adding(bins)
     with pytest.raises(DPError, match="more than 65536"):  # 2**16 middle parts of 16 bits fill 32 bits
-        adding.add(Planes(*(np.broadcast_to(plane, (MOST + 1, DEGREE + bins)) for plane in Planes.of(np.zeros(1, dtype=np.uint64)))))
+        adding.add(Planes(*(np.broadcast_to(plane, (MOST_ADDED + 1, DEGREE + bins)) for plane in Planes.of(np.zeros(1, dtype=np.uint64)))))
 
 
 def test_one_pass_sums_what_is_in_range_and_shows_all_of_c0():
@@ -286,6 +294,75 @@ def test_c1_is_sent_on_as_it_came():
 
 def test_digits_are_those_of_the_number_and_small():
     numbers = np.array([0, 1, -1, 2047, 2048, -2048, -2049, P // 2, -(P // 2), *centred(uniform(P, 500))])
-    low, high = onehot.digits(numbers)
-    assert (low + (high << onehot.DIGIT) == numbers).all()
-    assert max(np.abs(low).max(), np.abs(high).max()) <= onehot.HALF
+    for bits, n in ((onehot.DIGIT, 2), (onehot.SHORT, onehot.DIGITS)):
+        found = onehot.digits(numbers, bits, n)
+        assert (sum(digit << bits * i for i, digit in enumerate(found)) == numbers).all()
+        assert np.abs(found).max() <= 1 << bits - 1
+
+
+def test_a_challenge_is_the_bits_of_r_and_the_digits_of_its_square():
+    rows = onehot.challenge(b"seed", 4096)
+    r, square = onehot.joined(rows.T)
+    assert rows.shape == (onehot.ROWS, 4096) and set(rows[:BITS].ravel()) == {0, 1}
+    assert (r * r % P == square).all() and r.max() < P and len(set(r.tolist())) > 4000
+    assert stats.chisquare(np.bincount(r * 64 // P, minlength=64)).pvalue > 1e-6
+    assert (rows != onehot.challenge(b"other", 4096)).any(axis=1).all()
+
+
+# -- fractions of a unit
+
+
+def checked(record_keys, packed, bins, seed=None):
+    """Both servers' halves of the test of fractions, and what stands beside a multiple of K in each product."""
+    import os
+
+    seed, key = seed or os.urandom(32), onehot.key_vector(record_keys[1])
+    products = onehot.Products(onehot.challenge(seed, bins))
+    read_all(rows_of(b"".join(packed), bins), bins, products.take)
+    c1 = b"".join(c1_of([memoryview(each) for each in packed], bins))
+    mine, theirs = onehot.halves(key, memoryview(c1), seed, bins), products.result()
+    masks = uniform(P, len(packed), onehot.ROWS)
+    first, second, whole = onehot.rounded(mine, onehot.masked(theirs, masks))
+    beside = ((mine + theirs) % np.uint64(Q)).astype(np.int64)
+    joined = [(y - mask) % P for y, mask in zip((first, second), onehot.joined(masks), strict=True)]
+    return joined, whole, (beside + K // 2) % K - K // 2
+
+
+def test_honest_records_lie_far_within_the_room_of_the_test_of_fractions(record_keys):
+    """Ten standard deviations: an honest record is refused with probability below 1e-20."""
+    bins, seed = 4096, b"of this test"
+    packed = [encrypt_record(record_keys[0], bins, i * 37 % bins if i % 9 else None) for i in range(128)]
+    (z1, z2), whole, beside = checked(record_keys, packed, bins, seed)
+    r, square = onehot.joined(onehot.challenge(seed, bins).T)
+    bin = np.arange(128) * 37 % bins
+    there = np.arange(128) % 9 > 0
+
+    assert whole.all()
+    assert (z1 == r[bin] * there).all() and (z2 == square[bin] * there).all()
+    deviation = beside.std(axis=0)
+    assert (10 * deviation < onehot.ROOM - onehot.FLOODS).all()
+    assert (deviation[:BITS] < 2**14.2).all() and (deviation[BITS:] < 2**20.8).all()
+
+
+@pytest.mark.parametrize("places", [1, 2, 5])
+@pytest.mark.parametrize("fraction", [(Q + 1) // 2, (Q - 1) // 2, Q // 3, Q // 4, Q // 5, Q // 7, Q // 8, Q // 2**20, K // 2, K // 3, K // 64, K // 800])
+def test_fractions_are_found(record_keys, fraction, places):
+    """Each but with probability 1 / P. Four digits of 12 bits, as products, are all multiples of three in one of 81."""
+    bins, packed = 64, []
+    for i in range(64):
+        words = Planes.read(rows_of(encrypt_record(record_keys[0], bins, i), bins), DEGREE + bins).words[0].copy()
+        for j in range(places):
+            at = DEGREE + (i + 7 * j) % bins
+            words[at] = (int(words[at]) + (-1) ** j * fraction) % Q
+        packed.append(pack(words))
+    assert not checked(record_keys, packed, bins)[1].any()
+
+
+def test_the_argument_about_fractions_has_room():
+    """Two bins with fractions too small for the bits to see move no product from one whole number to the next."""
+    unseen = 2 * int(onehot.ROOM[0]) + 1
+    assert unseen / K < 1 / 900
+    assert 2 * 2**onehot.SHORT * unseen + 2 * int(onehot.ROOM[-1]) + 2**20 < K
+    # what the servers see of a wrap: 1, which each row of each record shows with this probability
+    leak = sum(weight / P / (2 * flood) for weight, flood in zip([1] * BITS + [128] * onehot.DIGITS, onehot.FLOODS.tolist(), strict=True))
+    assert leak < 2**-40.5

@@ -159,12 +159,13 @@ def decrypt(
     folder: Folder,
     study: Annotated[Path, typer.Option(help="study.json of the compute server.", exists=True, dir_okay=False)],
     listen: Listen = None,
+    failures: Annotated[int, typer.Option(help="Stop checking when more records than these failed.", min=0)] = 100,
 ) -> None:
     """Run the decryption server until it is stopped: it holds the keys and sees only masked numbers."""
     from privjail.encrypted.decrypt import start
     from privjail.encrypted.study import Study
 
-    _serve(lambda: start(folder, Study.load(study), listen), "decryption server")
+    _serve(lambda: start(folder, Study.load(study), listen, failures=failures), "decryption server")
 
 
 # -- owners
@@ -258,12 +259,12 @@ def query(
 ) -> None:
     """Ask a published histogram as many ranges as you like: it costs nothing more."""
     from privjail.encrypted.analyst import fetch
-    from privjail.encrypted.study import FORMAT, Study
+    from privjail.encrypted.study import KIND, Study
     from privjail.histograms import PrivateHistogram
 
     with _errors():
         text = source.read_text(encoding="utf-8")
-        found = fetch(Study.load(source), release) if FORMAT in text[:200] else PrivateHistogram.from_json(text)
+        found = fetch(Study.load(source), release) if KIND in text[:200] else PrivateHistogram.from_json(text)
         if out is not None:
             out.write_text(found.to_json(), encoding="utf-8")
         if not ranges:

@@ -117,8 +117,8 @@ def smaller(scheme: Any, ciphertext: Any) -> Any:
     return ciphertext
 
 
-def drown(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FLOOD) -> Any:
-    """A fresh encryption of 0 hides which ciphertexts c1 was made of; numbers uniform in ± 2**bits hide the noise."""
+def drown(public: Public, ciphertext: Any, constants: Whole) -> Any:
+    """A fresh encryption of 0 hides which ciphertexts c1 was made of; numbers uniform in ± 2**112 hide the noise."""
     scheme, seal = public.scheme, public.scheme.seal
     fresh, plain = public.zero(), seal.Plaintext()
     if ciphertext.size():
@@ -126,7 +126,7 @@ def drown(public: Public, ciphertext: Any, constants: Whole, bits: int = SLOT_FL
     scheme.encoder.encode(constants.tolist(), plain)
     scheme.evaluator.add_plain_inplace(fresh, plain)
     words = scheme.words(fresh).copy()
-    for i, (prime, noise) in enumerate(zip(PRIMES, wide_flood(bits, SLOTS), strict=True)):
+    for i, (prime, noise) in enumerate(zip(PRIMES, wide_flood(SLOT_FLOOD, SLOTS), strict=True)):
         words[0, i] = (words[0, i] + noise) % np.uint64(prime)
     return scheme.ciphertext(words)
 

@@ -57,6 +57,7 @@ class Computer:
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.terms.budget)
+        self._mark = self.offer.digest
         self._slots, self._test = Public(slots(), self.offer.slots_key), Public(tests(), self.offer.test_key)
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
@@ -208,9 +209,9 @@ class Computer:
 
     def _asked(self, records: list[_Candidate], seed: bytes, found: Words) -> list[bool]:
         """All records are tested at once; only if that fails, each by itself."""
-        name, masks = secrets.token_bytes(16), uniform(P, len(records), 4)
+        name, masks = secrets.token_bytes(16), uniform(P, len(records), onehot.ROWS)
         halves = onehot.masked(found, masks).astype("<u8").tobytes()
-        begin = pb.CheckRequest(check=name, seed=seed, halves=halves)
+        begin = pb.CheckRequest(check=name, seed=seed, halves=halves, offer=self._mark)
         request = framed(begin, c1_of((each.record for each in records), self.terms.bins))
         try:
             passed = self._verdict(name, request, masks)

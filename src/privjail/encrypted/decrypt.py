@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privjail.encrypted import compare, keys, onehot, shares
 from privjail.encrypted import encrypted_pb2 as pb
@@ -20,13 +21,14 @@ from privjail.encrypted.records import C1_BYTES
 from privjail.encrypted.seal import Secret, records, slots, tests
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, CheckLost, Running, serve
-from privjail.errors import DPError, PlanError
+from privjail.encrypted.wire import PARSED, Call, CheckLost, Running, log, serve
+from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
 from privjail.mechanisms.noise import Noise
 
 OPEN_CHECKS = 8  # checks of one-hot records that may be under way
+FAILURES = 100  # records that may fail the check: each can tell its owner of the key. Argued in decision 0302
 
 
 @dataclass
@@ -35,12 +37,13 @@ class _Check:
 
     first: Whole  # D's shares of the two products
     second: Whole
+    whole: npt.NDArray[np.bool_]  # records that are near whole numbers
 
 
 class Decryptor:
     """Answers the compute server. Everything that leaves is encrypted, noisy, or a bit that will be published."""
 
-    def __init__(self, folder: Path, draw: Draw | None = None) -> None:
+    def __init__(self, folder: Path, draw: Draw | None = None, failures: int = FAILURES) -> None:
         self.offer = Offer.load(folder / "offer.json")
         self._draw: Draw = draw or Noise().laplace
         self._records = Secret(records(), keys.secret(folder, "records"))
@@ -52,6 +55,7 @@ class Decryptor:
         self._key = onehot.key_vector(self._records)
         slots().warm()
         tests().warm()
+        self._mark, self._failures = self.offer.digest, failures
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -63,7 +67,7 @@ class Decryptor:
     def calls(self) -> dict[str, Call]:
         return {
             "Share": Call(pb.ShareRequest, self.share),
-            "Compare": Call(pb.CompareRequest, self.compare),
+            "Compare": Call(pb.CompareRequest, self.compare, most=4 * PARSED),  # 25 ciphertexts
             "Open": Call(pb.OpenRequest, self.open),
             "Check": Call(pb.CheckRequest, self.check, framed=True),
             "Verdict": Call(pb.VerdictRequest, self.verdict),
@@ -146,14 +150,21 @@ class Decryptor:
 
     def check(self, request: Any, c1: memoryview) -> Any:
         """Shares of the two products for each record, returned encrypted."""
+        if request.offer != self._mark:  # honest records would fail, and never be taken again
+            raise DPError(
+                "the two servers hold different offers: keys or terms differ",
+                do="give the compute server's folder the decryption server's own offer.json",
+            )
+        self._not_stopped()
         n, rest = divmod(len(c1), C1_BYTES)
-        if rest or not 0 < n <= onehot.MOST or len(request.halves) != 32 * n:
-            raise PlanError(f"a check has 1 … {onehot.MOST} records of this study, and 4 numbers for each")
-        theirs = np.frombuffer(request.halves, dtype=np.uint64)
+        most, rows = onehot.MOST_CHECKED, onehot.ROWS
+        if rest or not 0 < n <= most or len(request.halves) != 8 * rows * n:
+            raise PlanError(f"a check has 1 … {most} records of this study, and {rows} numbers for each")
+        theirs = np.frombuffer(request.halves, dtype="<u8")
         if int(theirs.max()) >= Q:
             raise PlanError("a number of this check is out of range")
         mine = onehot.halves(self._key, c1, request.seed, self.offer.terms.bins)
-        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, 4)))
+        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, rows)))
         with self._lock:
             self._checks[request.check] = begun
             while len(self._checks) > OPEN_CHECKS:
@@ -171,12 +182,33 @@ class Decryptor:
         with self._lock:
             self._checks.pop(name, None)
 
+    def _failed(self, check: bytes, n: int) -> None:
+        """Count records that failed, before anybody is told; a check that is made again counts once."""
+        with self._db.writing() as db:
+            into = "INSERT INTO failed VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = max(n, excluded.n)"
+            db.execute(into, (check, n))
+        log.warning("records that failed the check: %d, of at most %d", self._so_far(), self._failures)
+        self._not_stopped()
+
+    def _so_far(self) -> int:
+        return int(self._db.rows("SELECT coalesce(sum(n), 0) FROM failed")[0][0])
+
+    def _not_stopped(self) -> None:
+        if self._so_far() > self._failures:
+            raise RefusedError(
+                f"no more records are checked: more than {self._failures} failed, and each may tell of the key",
+                do="tell the study's operators: they look who sent them, and start the decryption server with more "
+                "--failures, or a study with new keys",
+            )
+
     def verdict(self, request: Any) -> Any:
         """Whether all records passed. If not, the compute server goes on to ask which."""
-        self._under_way(request.check)
-        passed = onehot.passed_batch(self._test, request.tested)
+        whole = self._under_way(request.check).whole
+        passed = onehot.passed_batch(self._test, request.tested) and bool(whole.all())
         if passed:
             self._over(request.check)
+        else:
+            self._failed(request.check, 1)
         return pb.VerdictReply(passed=passed)
 
     def each(self, request: Any) -> Any:
@@ -186,16 +218,19 @@ class Decryptor:
 
     def verdicts(self, request: Any) -> Any:
         """Which records passed."""
-        n = len(self._under_way(request.check).first)
-        passed = onehot.passed(self._slots, request.tested, n)
+        whole = self._under_way(request.check).whole
+        passed = onehot.passed(self._slots, request.tested, len(whole)) & whole
+        self._failed(request.check, len(passed) - int(passed.sum()))
         self._over(request.check)
-        return pb.VerdictsReply(passed=passed)
+        return pb.VerdictsReply(passed=passed.tolist())
 
 
-def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:
+def start(
+    folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None, failures: int = FAILURES
+) -> Running:
     """Serve; only the study's compute server may call."""
     pair = keys.pair(folder)
-    decryptor = Decryptor(folder, draw)
+    decryptor = Decryptor(folder, draw, failures)
     if study.terms != decryptor.offer.terms or study.records_key != decryptor.offer.records_key:
         decryptor.close()
         raise PlanError("the study file is not of this server's offer: terms or key differ")

@@ -23,6 +23,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS published (seq INTEGER PRIMARY KEY, release TEXT UNIQUE, body TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB UNIQUE, kept INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS total (id INTEGER PRIMARY KEY CHECK (id = 0), words BLOB, submissions INTEGER)",
+    "CREATE TABLE IF NOT EXISTS failed (name BLOB PRIMARY KEY, n INTEGER NOT NULL)",  # checks, and how many records
 )
 
 FORGET = "DELETE FROM steps WHERE release = ? AND asked IS NULL"  # what no later answer needs

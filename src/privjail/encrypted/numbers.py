@@ -1,4 +1,4 @@
-"""The numbers of the two encryption schemes, and what is drawn uniformly from them. Argued in decision 0302.
+"""The numbers of the three encryption schemes, and what is drawn uniformly from them. Argued in decision 0302.
 
 Every data prime is 1 modulo P: then a 1 is encrypted as exactly K = (Q - 1) / P, and a sum that wraps around P moves
 the noise of a ciphertext by exactly 1. P is 1 modulo 2 · 8192, so that the same P has 8192 slots.
@@ -33,7 +33,7 @@ RECORD_FLOOD = 30  # uniform in ± 2**30; K / 2 is 2**31, and honest noise stays
 SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
 TEST_FLOOD = 66  # uniform in ± 2**66; TEST_PRIMES' product over 2 P is 2**66.98
 
-DIGIT = 12  # bits: times a prime of 50 bits it fits into a word
+LIMB = 12  # bits: times a prime of 50 bits it fits into a word
 
 MOST_RECORDS = 2**22
 LARGEST_SCALE = 2**16  # of noise: e**-64 is the chance of a draw beyond 2**22, and P / 2 is 2**23
@@ -47,7 +47,8 @@ def uniform(below: int, *shape: int) -> Whole:
     kind, keep = np.dtype(f"<u{width}"), (1 << bits) - 1
     found = np.empty(0, dtype=kind)
     while len(found) < size:  # numbers that are too large are drawn again: folding them would favour some
-        more = np.frombuffer(os.urandom(width * (2 * (size - len(found)) + 8)), dtype=kind) & kind.type(keep)
+        want = (size - len(found) << bits) // below  # on average, and some more
+        more = np.frombuffer(os.urandom(width * (want + want // 64 + 8)), dtype=kind) & kind.type(keep)
         found = np.concatenate([found, more[more < below]])
     return found[:size].astype(np.int64).reshape(shape)
 
@@ -59,12 +60,12 @@ def flood(bits: int, n: int) -> list[int]:
 
 def wide_flood(bits: int, n: int) -> list[Words]:
     """The same for numbers wider than a word, as residues modulo each of PRIMES: the digits' residues added up."""
-    digits = [uniform(1 << min(DIGIT, bits + 1 - at), n).astype(np.uint64) for at in range(0, bits + 1, DIGIT)]
+    digits = [uniform(1 << min(LIMB, bits + 1 - at), n).astype(np.uint64) for at in range(0, bits + 1, LIMB)]
     residues = []
     for prime in PRIMES:
         total = np.full(n, -(1 << bits) % prime, dtype=np.uint64)
         for i, digit in enumerate(digits):
-            total += digit * np.uint64((1 << DIGIT * i) % prime) % np.uint64(prime)
+            total += digit * np.uint64((1 << LIMB * i) % prime) % np.uint64(prime)
         residues.append(total % np.uint64(prime))
     return residues
 

@@ -3,7 +3,11 @@
 For a vector m over the field of P elements and r drawn uniformly, ⟨r, m⟩² - ⟨r², m⟩ is 0 if m is 0 or a unit vector,
 and is 0 with probability at most 2 / P otherwise: it is a polynomial of degree 2 in r whose coefficients m_i² - m_i and
 2 m_i m_j do not all vanish (Schwartz, Zippel; the test is that of Boneh et al., "Lightweight techniques for private
-heavy hitters", S&P 2021). Messages and their laws: decision 0302.
+heavy hitters", S&P 2021).
+
+An owner need not encrypt whole numbers: (Q + 1) / 2 is half of P, and twice it is 1. So r enters bit by bit. If a
+coefficient lies between two multiples of K, its bit decides in each of 24 products whether the product does, and at
+most one of all r_i passes. Argument, messages and their laws: decision 0302.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ import numpy.typing as npt
 
 from privjail.encrypted.compare import combined, decrypted, flooded, in_slots, smaller
 from privjail.encrypted.numbers import (
+    BITS,
     DEGREE,
-    RECORD_FLOOD,
     SLOTS,
     TEST_FLOOD,
     K,
@@ -30,58 +34,83 @@ from privjail.encrypted.numbers import (
     flood,
     uniform,
 )  # fmt: skip
-from privjail.encrypted.records import C1_BYTES, FEW, SHIFTS, Planes
+from privjail.encrypted.records import C1_BYTES, FEW, Planes
 from privjail.encrypted.seal import Public, Scheme, Secret, records
 from privjail.errors import DPError
 
-DIGIT, HALF = 12, 1 << 11  # bits of a digit: ⟨digits, noise⟩ of an honest record stays below 2**29
-TIMES = 2  # what products are multiplied with before they are rounded: the more, the smaller a fraction is found
-MOST = DEGREE // 4  # records in one check: four coefficients for each
+DIGIT = 12  # bits of a factor's digit, and of a weight's
+SHORT, DIGITS = 8, 3  # bits of a digit of r², and how many it has
+ROWS = BITS + DIGITS  # products for each record: with the bits of r, and with the digits of r²
+# Noise that C adds to each product, uniform in ± this, and how far one may then lie from a multiple of K: that of an
+# honest record has a standard deviation of 2**13.4 beside a product with bits, and of 2**20.2 beside one with digits.
+FLOODS = np.repeat([1 << 21, 1 << 26], [BITS, DIGITS])
+ROOM = FLOODS + np.repeat([1 << 18, 1 << 24], [BITS, DIGITS])
+MOST_CHECKED = DEGREE // 4  # records in one check: four coefficients for each
+UNTHREADED = (1 << 19) - 1  # multiplications: OpenBLAS starts threads for more, which cost more than they compute
 
 
 def challenge(seed: bytes, bins: int) -> Whole:
-    """Digits of r and of r²: [low r, high r, low r², high r²] × bins. r is uniform modulo P but for 2**-40."""
+    """The bits of r, lowest first, then the digits of r²: [27] × bins. r is uniform modulo P but for 2**-40."""
     raw = hashlib.shake_256(b"privjail one-hot" + seed).digest(8 * bins)
     r = (np.frombuffer(raw, dtype="<u8") % np.uint64(P)).astype(np.int64)
-    return np.concatenate([digits(centred(r)), digits(centred(r * r))])
+    return np.concatenate([r >> np.arange(BITS)[:, None] & 1, digits(centred(r * r), SHORT, DIGITS)])
 
 
-def digits(numbers: Whole) -> Whole:
-    """[low, high] with number = low + 2**12 · high and -2**11 ≤ low < 2**11; |high| ≤ 2**11 if |number| < 2**23."""
-    low = (numbers + HALF) % (2 * HALF) - HALF
-    return np.array([low, numbers - low >> DIGIT])
+def joined(found: Whole) -> tuple[Whole, Whole]:
+    """⟨r, m⟩ and ⟨r², m⟩ modulo P from the products with bits and digits: a row for each record."""
+    places = 1 << np.arange(BITS), 1 << SHORT * np.arange(DIGITS)
+    return found[:, :BITS] @ places[0] % P, found[:, BITS:] @ places[1] % P
+
+
+def digits(numbers: Whole, bits: int = DIGIT, n: int = 2) -> Whole:
+    """n digits, lowest first, of which all but the last lie in -2**(bits-1) … 2**(bits-1) - 1."""
+    half, found = 1 << bits - 1, []
+    for _ in range(n - 1):
+        found.append((numbers + half) % (2 * half) - half)
+        numbers = numbers - found[-1] >> bits
+    return np.array([*found, numbers])
 
 
 class Products:
-    """⟨row, weight⟩ modulo Q for each row and each weight; |weights| ≤ 2**11, or ≤ 2**23 and then of two digits.
+    """⟨row, weight⟩ modulo Q for each row and each weight; |weights| ≤ 2**11, and for the last `long` of them ≤ 2**23.
 
-    Sums of 32 bits × 12 bits in floats are exact below 2**53. Rows are fixed before weights are drawn, so such a sum is
-    that of 4096 terms of random sign, each in an interval of 2**44: beyond 2**53 it is with probability below e**-127
-    (Hoeffding; for the decryption server's weights, which are not independent, the coefficients of an honest c1 are).
+    Sums of 32 bits × 12 bits in floats are exact below 2**53. With weights up to 2**8 that is always so. With others,
+    rows are fixed before weights are drawn, so such a sum is that of 4096 terms of random sign, each in an interval of
+    2**44: beyond 2**53 it is with probability below e**-127 (Hoeffding; for the decryption server's weights, which are
+    not independent, the coefficients of an honest c1 are).
     """
 
-    def __init__(self, weights: Whole) -> None:
-        low, high = digits(weights)
-        if int(np.abs(high).max()) > HALF:
+    def __init__(self, weights: Whole, long: int = 0) -> None:
+        self._k, self._long = len(weights), slice(len(weights) - long, len(weights))
+        columns = np.concatenate([weights[: self._long.start], *digits(weights[self._long])])
+        if int(np.abs(columns).max()) > 1 << DIGIT - 1:
             raise DPError("a weight is too large")
-        self._columns = np.ascontiguousarray(np.concatenate([low, high] if high.any() else [low]).T, dtype=np.float64)
-        self._some, self._k = np.empty((FEW, weights.shape[1])), len(weights)
-        self._found: list[list[npt.NDArray[np.float64]]] = []
+        k, n = columns.shape
+        parts = -(-n // max(1, UNTHREADED // (2 * FEW * k)))
+        piece = -(-n // parts)
+        self._columns = np.zeros((parts, piece, k))
+        self._columns.reshape(-1, k)[:n] = columns.T
+        some = np.zeros((2 * FEW, parts * piece))
+        self._some, self._pieces = some[:, :n], some.reshape(-1, parts, piece).transpose(1, 0, 2)
+        self._low = np.empty((FEW, n), dtype=np.uint32)
+        self._found: list[npt.NDArray[np.float64]] = []
 
     def take(self, rows: Planes) -> None:
         """Up to FEW rows more."""
-        some, found = self._some[: len(rows.high)], []
-        for plane in rows:
-            some[:] = plane
-            found.append(some @ self._columns)
-        self._found.append(found)
+        n = len(rows.high)
+        low = self._low[:n]
+        np.left_shift(rows.middle, 8, out=low, dtype=np.uint32)
+        low |= rows.low
+        self._some[:n], self._some[n : 2 * n] = rows.high, low
+        self._found.append((self._pieces[:, : 2 * n] @ self._columns).sum(axis=0).reshape(2, n, -1))
 
     def result(self) -> Words:
         """Of all rows so far."""
-        parts = (np.concatenate(self._found, axis=1).astype(np.int64) % Q).astype(np.uint64)
-        total = sum((_shifted(part, shift) for part, shift in zip(parts, SHIFTS, strict=True)), np.uint64(0))
-        low, high = np.split(total % np.uint64(Q), [self._k], axis=1)
-        return np.asarray((low + _shifted(high, DIGIT)) % np.uint64(Q) if high.size else low)
+        high, low = (np.concatenate(self._found, axis=1).astype(np.int64) % Q).astype(np.uint64)
+        total = (_shifted(high, 24) + low) % np.uint64(Q)
+        found = total[:, : self._k]
+        found[:, self._long] += _shifted(total[:, self._k :], DIGIT)
+        return np.asarray(found % np.uint64(Q))
 
 
 def _shifted(numbers: Words, bits: int) -> Words:
@@ -116,11 +145,11 @@ def adjoint(key: Whole, weights: Whole) -> Whole:
 
 
 def halves(key: Whole, c1: memoryview, seed: bytes, bins: int) -> Words:
-    """⟨c1 · key, digits⟩ for each record; c1 as it came, packed."""
-    products = Products(adjoint(key, challenge(seed, bins)))
+    """⟨c1 · key, row⟩ for each record and row of the challenge; c1 as it came, packed."""
+    products = Products(adjoint(key, challenge(seed, bins)), long=DIGITS)
     rows = np.frombuffer(c1, dtype=np.uint8).reshape(-1, C1_BYTES)
-    for at in range(0, len(rows), FEW // 2):  # these weights have two digits
-        products.take(Planes.read(rows[at : at + FEW // 2], DEGREE))
+    for at in range(0, len(rows), FEW):
+        products.take(Planes.read(rows[at : at + FEW], DEGREE))
     return products.result()
 
 
@@ -128,21 +157,19 @@ def halves(key: Whole, c1: memoryview, seed: bytes, bins: int) -> Words:
 
 
 def masked(found: Words, masks: Whole) -> Words:
-    """2 ⟨c0, digits⟩ + K · mask + flood for each record: with D's half it rounds to 2 · product + mask modulo P."""
-    noise = Q - (1 << RECORD_FLOOD) + uniform(1 << RECORD_FLOOD + 1, *masks.shape)
-    return (np.uint64(TIMES) * found + (K * masks + noise).astype(np.uint64)) % np.uint64(Q)
+    """⟨c0, row⟩ + K · mask + flood for each record and row: with D's half it rounds to product + mask modulo P."""
+    noise = (uniform(2 * int(FLOODS.max()), *masks.shape) & 2 * FLOODS - 1) - FLOODS  # powers of two
+    return np.asarray((found + (Q + K * masks + noise).astype(np.uint64)) % np.uint64(Q))
 
 
-def rounded(mine: Words, theirs: Words) -> tuple[Whole, Whole]:
-    """D's shares of ⟨r, m⟩ and ⟨r², m⟩."""
-    together = (np.uint64(TIMES) * mine + theirs) % np.uint64(Q) + np.uint64(K // 2)
-    return joined((together // np.uint64(K) % np.uint64(P)).astype(np.int64))
+def rounded(mine: Words, theirs: Words) -> tuple[Whole, Whole, npt.NDArray[np.bool_]]:
+    """D's shares of ⟨r, m⟩ and ⟨r², m⟩, and which records are near whole numbers in all products.
 
-
-def joined(found: Whole) -> tuple[Whole, Whole]:
-    """Two numbers from their digits, each of which is multiplied with TIMES."""
-    once = found * pow(TIMES, -1, P) % P
-    return (once[:, 0] + (once[:, 1] << DIGIT)) % P, (once[:, 2] + (once[:, 3] << DIGIT)) % P
+    A multiple of K that passes Q comes back 1 higher: ROOM has place for that.
+    """
+    together = ((mine + theirs) % np.uint64(Q)).astype(np.int64) + K // 2
+    whole = (np.abs(together % K - K // 2) <= ROOM).all(axis=1)
+    return *joined(together // K % P), whole
 
 
 # -- the test of all records at once: Σ γ · (⟨r, m⟩² - ⟨r², m⟩), γ uniform for each record
@@ -158,7 +185,7 @@ def encrypted_batch(secret: Secret, first: Whole, second: Whole) -> bytes:
 
 
 def _blocks(rows: Iterable[Whole]) -> Whole:
-    return np.concatenate([np.pad(row % P, (0, MOST - len(row))) for row in rows])
+    return np.concatenate([np.pad(row % P, (0, MOST_CHECKED - len(row))) for row in rows])
 
 
 def tested_batch(public: Public, received: bytes, masks: Whole) -> bytes:
@@ -227,6 +254,6 @@ def tested(public: Public, received: list[bytes], masks: Whole) -> bytes:
     return flooded(public, combined(scheme, inputs, factors), constants)
 
 
-def passed(secret: Secret, message: bytes, n: int) -> list[bool]:
+def passed(secret: Secret, message: bytes, n: int) -> npt.NDArray[np.bool_]:
     """Which records are one unit or nothing."""
-    return [bool(x) for x in decrypted(secret, message)[:n] == 0]
+    return np.asarray(decrypted(secret, message)[:n] == 0)

@@ -19,8 +19,8 @@ from privjail.encrypted.numbers import DEGREE, Q, Words
 from privjail.encrypted.seal import Public
 from privjail.errors import DPError, PlanError
 
-FEW = 16  # records at a time: they stay in the processor's cache, and products below the size where BLAS starts threads
-MOST = 1 << 16  # records in one sum: the middle and low planes add up in 32 bits
+FEW = 32  # records at a time: they stay in the processor's cache
+MOST_ADDED = 1 << 16  # records in one sum: the middle and low planes add up in 32 bits
 MARKED = 256  # coefficients of c1 that tell a record from another
 OUT_OF_RANGE = "these bytes are no ciphertext of this study: a coefficient is out of range"
 Rows = npt.NDArray[np.uint8]
@@ -149,8 +149,8 @@ class Adding:
 
     def add(self, records: Planes) -> None:
         self._n += len(records.high)
-        if self._n > MOST:
-            raise DPError(f"more than {MOST} records in one sum")
+        if self._n > MOST_ADDED:
+            raise DPError(f"more than {MOST_ADDED} records in one sum")
         for total, plane in zip(self._planes, records, strict=True):
             total += np.add.reduce(plane, axis=0, dtype=total.dtype)
 

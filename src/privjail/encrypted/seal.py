@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -76,7 +75,6 @@ class Scheme:
         if not self.context.parameters_set() or level != s.SEC_LEVEL_TYPE.TC128:
             raise DPError(f"these parameters are not safe: {self.context.parameters_error_message()}")
         self.degree, self.primes = degree, tuple(primes[:-1] or primes)  # with several, the last is for keys only
-        self.lock = threading.Lock()
 
     @cached_property
     def evaluator(self) -> Any:

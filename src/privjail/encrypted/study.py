@@ -16,7 +16,8 @@ from privjail.encrypted.numbers import DEGREE
 from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
-FORMAT = "privjail encrypted study 1"
+KIND = "privjail encrypted study"
+FORMAT = f"{KIND} 2"
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
 
@@ -86,6 +87,12 @@ class Offer:
     def fingerprint(self) -> str:
         """Of terms and key: a study file with another one does not come from this server."""
         return _id(self.terms, self.records_key).hex()[:FINGERPRINT]
+
+    @property
+    def digest(self) -> bytes:
+        """Of terms and all keys: servers that hold different ones cannot work together."""
+        keys = (hashlib.sha256(key).digest() for key in (self.slots_key, self.test_key))
+        return hashlib.sha256(b"".join([_id(self.terms, self.records_key), *keys])).digest()
 
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}

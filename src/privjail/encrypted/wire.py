@@ -19,6 +19,8 @@ from privjail.errors import DPError, InternalError, PlanError
 
 log = logging.getLogger("privjail.encrypted")
 LARGEST = 32 * 2**20  # bytes of one message: a batch of 512 records of 4096 bins has 29 million
+# Bytes of it that are parsed, for empty parts of two bytes become objects of many. 512 owners' names are 0.4 MiB.
+PARSED = 2**20
 AT_ONCE = 16  # calls: more are told to try again, so that nobody fills the memory with messages
 PACKAGE = "privjail.encrypted.v1"
 PATIENCE = 20.0  # seconds to keep trying while a server restarts
@@ -37,12 +39,14 @@ class CheckLost(DPError):
 
 @dataclass(frozen=True)
 class Call:
-    """One method of a service: what it takes, what it does, whether it answers in parts, whether it is framed."""
+    """One method of a service: what it takes, what it does, whether it answers in parts, whether it is framed, and how
+    many bytes of it are parsed at most."""
 
     request: Any
     answer: Callable[..., Any]
     parts: bool = False
     framed: bool = False
+    most: int = PARSED
 
 
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
@@ -63,9 +67,9 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         def run(body: bytes, context: Any) -> Any:
             try:
                 if not call.framed:
-                    return call.answer(parse(call.request, body))
+                    return call.answer(parse(call, body))
                 head, behind = unframed(body)
-                return call.answer(parse(call.request, head), behind)
+                return call.answer(parse(call, head), behind)
             except BaseException as e:
                 return _refuse(context, e)
 
@@ -74,7 +78,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     def _parts(self, call: Call) -> Callable[[bytes, Any], Iterator[Any]]:
         def run(body: bytes, context: Any) -> Iterator[Any]:
             try:
-                yield from call.answer(parse(call.request, body))
+                yield from call.answer(parse(call, body))
             except GeneratorExit:
                 raise
             except BaseException as e:
@@ -122,10 +126,12 @@ def serve(
     return Running(server, port, close)
 
 
-def parse(message: Any, body: bytes) -> Any:
-    """A message from its bytes."""
+def parse(call: Call, body: bytes | memoryview) -> Any:
+    """A call's message from its bytes."""
+    if len(body) > call.most:
+        raise PlanError(f"a message of this kind has at most {call.most} bytes, this one {len(body)}")
     try:
-        return message.FromString(body)
+        return call.request.FromString(bytes(body))
     except (DecodeError, RecursionError):
         raise PlanError("the message cannot be read") from None
 
@@ -136,13 +142,13 @@ def framed(message: Any, parts: list[Any]) -> bytes:
     return b"".join([len(head).to_bytes(8, "little"), head, bytes(-len(head) % 8), *parts])
 
 
-def unframed(body: bytes) -> tuple[bytes, memoryview]:
+def unframed(body: bytes) -> tuple[memoryview, memoryview]:
     """The message's bytes, and those behind it."""
     size = int.from_bytes(body[:8], "little")
     behind = 8 + size + -size % 8
     if behind > len(body):
         raise PlanError("the message is cut off")
-    return body[8 : 8 + size], memoryview(body)[behind:]
+    return memoryview(body)[8 : 8 + size], memoryview(body)[behind:]
 
 
 class Caller:
