@@ -258,7 +258,7 @@ def test_products_are_exact_for_the_largest_numbers():
 def test_products_are_cut_into_pieces_that_blas_does_by_itself():
     for bins, rows, long in ((4096, 27, 0), (DEGREE, 27, 3), (16, 27, 0), (4000, 5, 5)):
         parts, piece, columns = onehot.Products(np.ones((rows, bins), dtype=np.int64), long)._columns.shape
-        assert 2 * FEW * piece * columns <= onehot.UNTHREADED and parts * piece >= bins and columns == rows + long
+        assert 2 * FEW * piece * columns <= onehot.PIECE and parts * piece >= bins and columns == rows + long
 
 
 def test_sums_are_exact_beyond_what_a_word_holds():

@@ -46,7 +46,7 @@ ROWS = BITS + DIGITS  # products for each record: with the bits of r, and with t
 FLOODS = np.repeat([1 << 21, 1 << 26], [BITS, DIGITS])
 ROOM = FLOODS + np.repeat([1 << 18, 1 << 24], [BITS, DIGITS])
 MOST_CHECKED = DEGREE // 4  # records in one check: four coefficients for each
-UNTHREADED = (1 << 19) - 1  # multiplications: OpenBLAS starts threads for more, which cost more than they compute
+PIECE = 1 << 21  # multiplications at a time: as much as the processor has near it
 
 
 def challenge(seed: bytes, bins: int) -> Whole:
@@ -86,7 +86,7 @@ class Products:
         if int(np.abs(columns).max()) > 1 << DIGIT - 1:
             raise DPError("a weight is too large")
         k, n = columns.shape
-        parts = -(-n // max(1, UNTHREADED // (2 * FEW * k)))
+        parts = -(-n // max(1, PIECE // (2 * FEW * k)))
         piece = -(-n // parts)
         self._columns = np.zeros((parts, piece, k))
         self._columns.reshape(-1, k)[:n] = columns.T
