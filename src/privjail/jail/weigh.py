@@ -102,8 +102,10 @@ def _bits(grid: Any) -> int:
 
 def _distance(distance: Distance) -> int:
     """With its maxima written out, for a multiple of it has copies of them all."""
-    coefficients = sum([_bits(c) // 64 for c in distance.terms.values()])  # those of up to 64 bits are in FORM
-    return FORM * distance.parts + 8 * coefficients
+    values = distance.terms.values()
+    if set(map(type, values)) <= {int} and max(values, default=0) < 2**64:  # these are in FORM
+        return FORM * distance.parts
+    return FORM * distance.parts + 8 * sum([_bits(c) // 64 for c in values])
 
 
 def _joint(joint: Joint) -> int:
