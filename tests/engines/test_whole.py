@@ -128,3 +128,25 @@ def test_a_clipped_column_is_missing_where_the_column_is() -> None:
     assert str(bare) == "~v.isna()"
     for each in (present, bare):
         assert [int(x) for x in whole.totals(frame_of(df), [(df._rows, (), each)])] == [3]
+
+
+def test_no_query_is_so_large_that_a_deadline_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    df = held([i / 3 for i in range(90)], 0.0, 30.0)
+    tables: list[Table] = [(df[df["i"] > k]._rows, (), df["v"]._expr) for k in range(40)]
+    sizes: list[tuple[int, int]] = []
+    queried = whole._queried
+    monkeypatch.setattr(whole, "_queried", lambda part, wanted: sizes.append((part.height, len(wanted))) or queried(part, wanted))
+    monkeypatch.setattr(whole, "MOST_STEPS", 30)
+    monkeypatch.setattr(whole, "STEPS_AT_ONCE", 1_200)
+    monkeypatch.setattr(whole, "LEAST", 10)
+    found = whole.totals(frame_of(df), tables)
+
+    assert [int(x) for x in found] == [int(x) for x in batches.in_batches(frame_of(df), tables)]
+    assert max(rows for rows, _ in sizes) < 90 and max(n for _, n in sizes) <= 30
+    assert not whole.in_one_query((_chain(df, 200), (), None))
+
+
+def _chain(df: Any, n: int) -> Any:
+    for k in range(n):
+        df = df[df["i"] > -k - 1]
+    return df._rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from privjail.client import Connection
 
 from . import postgresql
 from .jails import Served, Zygote, make_jail, serving
+from .raw import Analyst, people_served, session_of
 
 
 @pytest.fixture
@@ -50,3 +52,17 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgresql.Se
         pytest.skip(server)
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def raw_jail() -> Iterator[tuple[Any, Any]]:
+    """A jail in this process, to which requests are sent that no client of ours would send."""
+    with people_served() as held:
+        yield held
+
+
+@pytest.fixture
+def ann(raw_jail: tuple[Any, Any]) -> Iterator[Analyst]:
+    """A raw session with it."""
+    with session_of(raw_jail, "ann") as analyst:
+        yield analyst

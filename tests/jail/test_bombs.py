@@ -9,22 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, people_served, real, ref, session_of, text, whole
+from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, real, ref, text, whole
 
 from privjail.engines import polars
 from privjail.jail import privjail_pb2 as pb
-
-@pytest.fixture(scope="module")
-def jail() -> Any:
-    with people_served() as held:
-        yield held
-
-
-@pytest.fixture
-def ann(jail: Any) -> Any:
-    with session_of(jail, "ann") as analyst:
-        yield analyst
-
 
 def many_nodes() -> Plan:
     plan = Plan()

@@ -14,25 +14,13 @@ from typing import Any
 
 import grpc
 import pytest
-from .raw import LIMITS, Analyst, Plan, deep_maxima, listed, memory, people_served, real, ref, session_of, text
+from .raw import LIMITS, Analyst, Plan, deep_maxima, listed, memory, real, ref, text
 from .wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
 
 from privjail.curator.folder import JailFolder
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.limits import Limits
 from privjail.jail.streams import Streams
-
-
-@pytest.fixture(scope="module")
-def jail() -> Any:
-    with people_served() as held:
-        yield held
-
-
-@pytest.fixture
-def ann(jail: Any) -> Any:
-    with session_of(jail, "ann") as analyst:
-        yield analyst
 
 
 def test_a_message_that_is_too_large_is_refused(ann: Analyst) -> None:
@@ -75,8 +63,8 @@ def test_a_million_nodes_in_many_requests_are_refused(ann: Analyst) -> None:
     assert refused is not None and refused[0] == "LimitError" and "nodes in the session" in refused[1]
 
 
-def test_memory_of_ended_sessions_is_freed(jail: Any) -> None:
-    running, files = jail
+def test_memory_of_ended_sessions_is_freed(raw_jail: Any) -> None:
+    running, files = raw_jail
 
     def fill() -> None:
         analyst = Analyst(running, files["ann"]["token"])
@@ -114,8 +102,8 @@ def test_idle_sessions_end_and_free_their_memory() -> None:
         assert json.loads(details)[0] == "SessionError"
 
 
-def test_sessions_of_one_user_are_limited(jail: Any) -> None:
-    running, files = jail
+def test_sessions_of_one_user_are_limited(raw_jail: Any) -> None:
+    running, files = raw_jail
     held = []
     with pytest.raises(grpc.RpcError) as refused:
         for _ in range(LIMITS.sessions_per_user + 1):
@@ -152,9 +140,9 @@ def test_one_user_cannot_take_all_workers() -> None:
 # -- who may see what
 
 
-def test_foreign_and_forged_handles_are_refused_alike(jail: Any, ann: Analyst) -> None:
+def test_foreign_and_forged_handles_are_refused_alike(raw_jail: Any, ann: Analyst) -> None:
     """V-34: a session of another user is no session, and a node number means something in its own session only."""
-    running, files = jail
+    running, files = raw_jail
     bob = Analyst(running, files["bob"]["token"])
     plan = Plan()
     assert len(bob.send(plan.ask(plan.count()))) == 1
@@ -213,9 +201,9 @@ def test_the_same_request_twice_is_answered_the_same_and_charged_once(ann: Analy
     assert json.loads(refused[1])[0] == "PlanError"
 
 
-def test_fractions_without_end_do_not_fill_the_ledger(jail: Any) -> None:
+def test_fractions_without_end_do_not_fill_the_ledger(raw_jail: Any) -> None:
     """Ever new denominators would make the ledger's sums longer and longer; they are rounded up after a while."""
-    running, files = jail
+    running, files = raw_jail
     bob = Analyst(running, files["bob"]["token"])
     asked = 0
     for i in range(60):

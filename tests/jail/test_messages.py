@@ -7,21 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from .raw import LIMITS, Analyst, Plan, listed, people_served, ref, session_of, text, whole
+from .raw import LIMITS, Analyst, Plan, listed, ref, text, whole
 
 from privjail.jail import privjail_pb2 as pb
-
-
-@pytest.fixture(scope="module")
-def jail() -> Any:
-    with people_served() as held:
-        yield held
-
-
-@pytest.fixture
-def ann(jail: Any) -> Any:
-    with session_of(jail, "ann") as analyst:
-        yield analyst
 
 
 def several(kind: str, first: int, count: int, *fields: pb.Field) -> pb.Node:
@@ -57,6 +45,7 @@ def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: An
         (several("add", 1, 2, numbered(2, 2), ref(2)), "was used before"),
         (several("add", 10, 2, ref(2), ref(2)), "given for each of them"),
         (several("add", 2**64 - 1, 2, numbered(2, 2), ref(2)), "more than 64 bits"),
+        (several("isin", 10, 2_000, numbered(*[2] * 2_000), listed(*[whole(1)] * 501)), "for 2000 nodes at once"),
         (several("source", 10, 2, pb.Field(dataset="people")), "a source is"),
         (several("add", 10, 2**32 - 1, ref(2), ref(2)), "nodes in one request"),
         (pb.Node(id=10, kind="stack", fields=[listed(numbered(2)), listed(whole(1))]), "without a value"),

@@ -16,6 +16,7 @@ from privjail import pandas as pd
 from privjail.errors import DPError
 from privjail.jail import weigh
 from privjail.jail.limits import Limits
+from privjail.jail.sessions import Held
 from privjail.ops.numbers import Add, Extreme, Offset, Scale, Stack
 from privjail.ops.tally import Tally
 from privjail.plan.node import put
@@ -112,3 +113,15 @@ def test_facts_take_no_more_memory_than_was_weighed(make: Callable[[int], list[V
 def test_a_multiple_of_nested_maxima_is_not_written_out() -> None:
     """Forms that are shared stay shared: else it would double at each level."""
     assert taken(lambda: [each.facts for each in nested_maxima(60)]) < 5_000_000
+
+
+def test_a_node_at_the_address_of_one_that_is_gone_is_weighed_anew() -> None:
+    """The callback of the one that is gone may have been cut short by the clock."""
+    first, second = counts(2)
+    held = Held()
+    held.add(first, 1_000)
+    held._kept[id(second)] = held._kept.pop(id(first))
+
+    assert second not in held
+    held.add(second, 70)
+    assert second in held and held.bytes == 70 and len(held) == 1
