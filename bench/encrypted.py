@@ -34,7 +34,7 @@ from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import DEGREE, Q
 from privjail.encrypted.owner import Submitter, submission
-from privjail.encrypted.records import encrypt_record, pack, read_record, size_of
+from privjail.encrypted.records import encrypt_record, pack_record, read_record, size_of
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study, Terms
 
@@ -131,7 +131,7 @@ class Pool:
         from privjail.encrypted.numbers import K
 
         words[DEGREE + value] = (int(words[DEGREE + value]) + K) % Q
-        return pack(words)
+        return pack_record(words)
 
 
 def submitted(

@@ -41,15 +41,15 @@ class Counted:
 @contextlib.contextmanager
 def listening(counter: Counter[str]) -> Iterator[None]:
     """Everything that both servers do is counted."""
-    add, take, call = records.Adding.add, onehot.Products.take, wire.Caller.call
+    add, both, multiply, call = records.Adding.add, onehot.Totals.add, onehot.Products.add, wire.Caller.call
 
     def adding(self: Any, planes: Any) -> None:
         counter["coefficients added"] += planes.high.size
-        add(self, planes)
+        (both if isinstance(self, onehot.Totals) else add)(self, planes)
 
-    def taking(self: Any, planes: Any) -> None:
+    def multiplying(self: Any, planes: Any) -> None:
         counter["products"] += 2 * planes.high.size * self._columns.shape[-1]  # a coefficient is taken in two parts
-        take(self, planes)
+        multiply(self, planes)
 
     def calling(self: Any, method: str, *args: Any, **named: Any) -> Any:
         sent, received = self.sent, self.received
@@ -64,7 +64,8 @@ def listening(counter: Counter[str]) -> Iterator[None]:
 
     with (
         patch.object(records.Adding, "add", adding),
-        patch.object(onehot.Products, "take", taking),
+        patch.object(onehot.Totals, "add", adding),
+        patch.object(onehot.Products, "add", multiplying),
         patch.object(wire.Caller, "call", calling),
     ):
         yield

@@ -8,7 +8,7 @@ import numpy as np
 
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.owner import Submitter, submission
-from privjail.encrypted.records import encrypt_record, pack
+from privjail.encrypted.records import encrypt_record, pack_record
 from privjail.encrypted.seal import Public, records
 from privjail.encrypted.study import Study
 
@@ -35,4 +35,4 @@ def poly(parties: Parties, text: str) -> bytes:
     ciphertext = public.scheme.seal.Ciphertext()
     public._encryptor.encrypt(public.scheme.seal.Plaintext(text), ciphertext)
     c0, c1 = public.scheme.words(ciphertext)[:, 0]
-    return pack(np.concatenate([c1, c0[:BINS]]))
+    return pack_record(np.concatenate([c1, c0[:BINS]]))

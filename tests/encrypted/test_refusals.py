@@ -11,7 +11,7 @@ from privjail.encrypted import analyst
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import DEGREE, K, P, Q
 from privjail.encrypted.owner import Record, Submitter, submission
-from privjail.encrypted.records import pack, read_record
+from privjail.encrypted.records import pack_record, read_record
 from privjail.encrypted.wire import Caller, framed
 from privjail.errors import DPError, PlanError
 
@@ -148,11 +148,11 @@ def with_more(record: bytes, more: dict[int, int]) -> bytes:
     words = read_record(record, BINS)
     for bin, number in more.items():
         words[DEGREE + bin] = (int(words[DEGREE + bin]) + number) % Q
-    return pack(words)
+    return pack_record(words)
 
 
 def test_random_bytes_and_part_units_are_refused(parties):
-    noise = pack(np.random.default_rng(0).integers(0, Q, 4096 + BINS, dtype=np.uint64))
+    noise = pack_record(np.random.default_rng(0).integers(0, Q, 4096 + BINS, dtype=np.uint64))
     part = with_more(good(parties, 2), {5: 2 * K // 5})
     assert [status for status, _ in sent(parties, ("n1", noise), ("n2", part))] == ["refused", "refused"]
 

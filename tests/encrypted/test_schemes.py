@@ -14,7 +14,8 @@ from privjail.encrypted.numbers import (
     centred, flood, uniform, wide_flood,
 )
 from privjail.encrypted.records import (
-    FEW, MOST_ADDED, Adding, Planes, Sum, c1_of, encrypt_record, pack, read_all, rows_of, size_of,
+    C1_BYTES, FEW, MOST_ADDED, Adding, Planes, Sum, encrypt_record, fingerprint, pack, pack_record, read_all, read_record,
+    rows_of, size_of,
 )  # fmt: skip
 from privjail.errors import DPError
 
@@ -94,7 +95,7 @@ def test_wide_floods_are_uniform_numbers_given_by_their_residues():
 def products_of(weights, words, long=0):
     products = onehot.Products(weights, long)
     for at in range(0, len(words), 4):
-        products.take(Planes.of(words[at : at + 4]))
+        products.add(Planes.of(words[at : at + 4]))
     return products.result()
 
 
@@ -255,41 +256,55 @@ def test_products_are_exact_for_the_largest_numbers():
             products_of(np.full((1, 300), large), words, long)
 
 
-def test_products_are_cut_into_pieces_that_blas_does_by_itself():
-    for bins, rows, long in ((4096, 27, 0), (DEGREE, 27, 3), (16, 27, 0), (4000, 5, 5)):
-        parts, piece, columns = onehot.Products(np.ones((rows, bins), dtype=np.int64), long)._columns.shape
-        assert 2 * FEW * piece * columns <= onehot.PIECE and parts * piece >= bins and columns == rows + long
-
-
 def test_sums_are_exact_beyond_what_a_word_holds():
     n, bins = 700, 5
-    record = pack(np.full(DEGREE + bins, Q - 1, dtype=np.uint64))
-    once, wrong = read_all(rows_of(record * n, bins), bins)
-    total = once.plus(once)
-    assert not wrong and set(total.words.tolist()) == {2 * n * (Q - 1) % Q} and total.submissions == 2 * n
-    adding = Adding(bins)
-    with pytest.raises(DPError, match="more than 65536"):  # 2**16 middle parts of 16 bits fill 32 bits
-        adding.add(Planes(*(np.broadcast_to(plane, (MOST_ADDED + 1, DEGREE + bins)) for plane in Planes.of(np.zeros(1, dtype=np.uint64)))))
+    record = pack_record(np.full(DEGREE + bins, Q - 1, dtype=np.uint64))
+    for adder in (None, onehot.Totals(np.ones((1, bins), dtype=np.int64))):
+        once, wrong = read_all(rows_of(record * n, bins), bins, adder)
+        total = once.plus(once)
+        assert not wrong and set(total.words.tolist()) == {2 * n * (Q - 1) % Q} and total.submissions == 2 * n
+
+
+def test_no_more_is_added_than_fits():
+    rows = [Planes(*(np.repeat(plane, n, axis=0) for plane in Planes.of(np.full((1, 1), 2**56 - 1, dtype=np.uint64)))) for n in (FEW, FEW + 1)]
+    adding = Adding(1)
+    with pytest.raises(DPError, match="more than 64"):  # 257 low parts of 8 bits fill 16 bits
+        adding.add(rows[1])
+    adding = Adding(1)
+    for _ in range(MOST_ADDED // FEW):
+        adding.add(rows[0])
+    assert adding.words.tolist() == [MOST_ADDED * (2**56 - 1) % Q]
+    with pytest.raises(DPError, match="65536 in one sum"):  # 2**16 middle parts of 16 bits fill 32 bits
+        adding.add(rows[0])
 
 
 def test_one_pass_sums_what_is_in_range_and_shows_all_of_c0():
-    bins, n = 6, 37
+    bins, n = 6, FEW + 5
     words = uniform(Q, n, DEGREE + bins).astype(np.uint64)
-    words[3, 7], words[20, DEGREE + 5], words[36, 0] = Q, 2**56 - 1, Q - 1
-    seen: list[Planes] = []
-    total, wrong = read_all(rows_of(b"".join(map(pack, words)), bins), bins, seen.append)
+    words[3, 7], words[20, DEGREE + 5], words[FEW + 4, 0] = Q, 2**56 - 1, Q - 1
+    for adder in (None, onehot.Totals(np.eye(bins, dtype=np.int64))):
+        total, wrong = read_all(rows_of(b"".join(map(pack_record, words)), bins), bins, adder)
 
-    assert wrong == {3, 20}
-    assert (total.words == np.delete(words, [3, 20], axis=0).astype(object).sum(axis=0) % Q).all()
-    assert total.submissions == n - 2
-    assert (np.concatenate([each.words for each in seen]) == words[:, DEGREE:]).all()
+        assert wrong == {3, 20}
+        assert (total.words == np.delete(words, [3, 20], axis=0).astype(object).sum(axis=0) % Q).all()
+        assert total.submissions == n - 2
+    assert (adder.result() == words[:, DEGREE:] % Q).all()
 
 
-def test_c1_is_sent_on_as_it_came():
+def test_a_record_begins_with_c1_as_it_is_sent_on():
     bins = 5
     words = uniform(Q, 3, DEGREE + bins).astype(np.uint64)
-    parts = c1_of([memoryview(pack(each)) for each in words], bins)
-    assert b"".join(parts) == b"".join(pack(each[:DEGREE]) for each in words)
+    for each in words:
+        record = pack_record(each)
+        assert record[:C1_BYTES] == pack(each[:DEGREE]) and (read_record(record, bins) == each).all()
+
+
+def test_fingerprints_are_128_bits_of_c1_and_no_two_records_share_one(record_keys):
+    packed = [memoryview(encrypt_record(record_keys[0], 4, 1)) for _ in range(300)]
+    marks = np.frombuffer(b"".join(map(fingerprint, packed)), dtype=np.uint8).reshape(300, 16)
+    assert len({bytes(mark) for mark in marks}) == 300
+    ones = np.unpackbits(marks, axis=1).mean(axis=0)
+    assert (np.abs(ones - 0.5) < 0.2).all()  # seven standard deviations: each bit is as good as a coin
 
 
 def test_digits_are_those_of_the_number_and_small():
@@ -317,9 +332,9 @@ def checked(record_keys, packed, bins, seed=None):
     import os
 
     seed, key = seed or os.urandom(32), onehot.key_vector(record_keys[1])
-    products = onehot.Products(onehot.challenge(seed, bins))
-    read_all(rows_of(b"".join(packed), bins), bins, products.take)
-    c1 = b"".join(c1_of([memoryview(each) for each in packed], bins))
+    products = onehot.Totals(onehot.challenge(seed, bins))
+    read_all(rows_of(b"".join(packed), bins), bins, products)
+    c1 = b"".join(each[:C1_BYTES] for each in packed)
     mine, theirs = onehot.halves(key, memoryview(c1), seed, bins), products.result()
     masks = uniform(P, len(packed), onehot.ROWS)
     first, second, whole = onehot.rounded(mine, onehot.masked(theirs, masks))
@@ -350,11 +365,11 @@ def test_fractions_are_found(record_keys, fraction, places):
     """Each but with probability 1 / P. Four digits of 12 bits, as products, are all multiples of three in one of 81."""
     bins, packed = 64, []
     for i in range(64):
-        words = Planes.read(rows_of(encrypt_record(record_keys[0], bins, i), bins), DEGREE + bins).words[0].copy()
+        words = read_record(encrypt_record(record_keys[0], bins, i), bins)
         for j in range(places):
             at = DEGREE + (i + 7 * j) % bins
             words[at] = (int(words[at]) + (-1) ** j * fraction) % Q
-        packed.append(pack(words))
+        packed.append(pack_record(words))
     assert not checked(record_keys, packed, bins)[1].any()
 
 

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.lock import Lock
 from privjail.encrypted.numbers import MOST_RECORDS, P, Whole, Words, uniform
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import OUT_OF_RANGE, Sum, c1_of, fingerprint, read_all, rows_of, size_of, wrong_size
+from privjail.encrypted.records import C1_BYTES, OUT_OF_RANGE, Sum, fingerprint, read_all, rows_of, size_of, wrong_size
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots, tests
 from privjail.encrypted.spending import Spending
@@ -30,10 +30,19 @@ from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
 
 LARGEST_BATCH = 512
+
+
+def _refused(why: str) -> Any:
+    return pb.Result(status="refused", why=why)
+
+
 KEPT = pb.Result(status="kept")
+KNOWN = pb.Result(status="known", why="this owner's record was taken before, and counts once")
+REFUSED_BEFORE = _refused("this owner's record was refused before, and each owner has one try")
+COPY = _refused("this ciphertext was submitted before: a copy of another's record is no record")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Candidate:
     """A submission that may become a record."""
 
@@ -43,7 +52,7 @@ class _Candidate:
     record: memoryview
     whole: bool = True  # else it is no ciphertext, and the owner may try again
     why: str = ""  # it is refused
-    again: list[int] = field(default_factory=list)  # places of the same owner's or ciphertext's later in the batch
+    again: tuple[int, ...] = ()  # places of the same owner's or ciphertext's later in the batch
 
 
 class Computer:
@@ -132,45 +141,40 @@ class Computer:
             self._keep(candidates, added)
             for each in candidates:
                 if each.why:
-                    results[each.place] = pb.Result(status="refused", why=each.why)
+                    results[each.place] = _refused(each.why)
                     for place in each.again:
                         why = f"the first of this owner or ciphertext in the batch was refused: {each.why}"
-                        results[place] = pb.Result(status="refused", why=why)
+                        results[place] = _refused(why)
             self._seconds += time.thread_time() - begun
         return pb.SubmitReply(results=results)
 
     def _sorted_out(self, request: Any, behind: memoryview) -> tuple[list[Any], list[_Candidate]]:
         """One result for each submission, and those that can be records."""
-        results: list[Any] = []
+        results: list[Any] = [KEPT] * len(request.owners)
         found: list[_Candidate] = []
-        ends = list(accumulate(request.sizes))
-        records = [behind[end - size : end] for size, end in zip(request.sizes, ends, strict=True)]
-        names, marks = [owner.name for owner in request.owners], [fingerprint(record) for record in records]
-        known, seen, size = self._names(names), self._marks(marks), size_of(self.terms.bins)
+        owners = [(owner.name, owner.ticket) for owner in request.owners]
+        records = [behind[end - size : end] for size, end in zip(request.sizes, accumulate(request.sizes), strict=True)]
+        marks = [fingerprint(record) for record in records]
+        known, seen, size = self._names([name for name, _ in owners]), self._marks(marks), size_of(self.terms.bins)
         first: dict[str | bytes, _Candidate] = {}
-        for place, (name, owner, record, mark) in enumerate(zip(names, request.owners, records, marks, strict=True)):
-            result, why = KEPT, ""
-            if not self._tickets.is_owner(name, owner.ticket):
-                why = "the ticket is not this owner's"
+        for place, ((name, ticket), record, mark) in enumerate(zip(owners, records, marks, strict=True)):
+            if not self._tickets.is_owner(name, ticket):
+                results[place] = _refused("the ticket is not this owner's")
             elif name in known:
                 if name in first:
-                    first[name].again.append(place)
-                if known[name]:
-                    result = pb.Result(status="known", why="this owner's record was taken before, and counts once")
-                else:
-                    why = "this owner's record was refused before, and each owner has one try"
+                    first[name].again += (place,)
+                results[place] = KNOWN if known[name] else REFUSED_BEFORE
             elif len(record) != size:
-                why = wrong_size(record, self.terms.bins)
+                results[place] = _refused(wrong_size(record, self.terms.bins))
             elif mark in seen:
                 if mark in first:
-                    first[mark].again.append(place)
-                why = "this ciphertext was submitted before: a copy of another's record is no record"
+                    first[mark].again += (place,)
+                results[place] = COPY
             else:
                 found.append(_Candidate(place, name, mark, record))
                 first[name] = first[mark] = found[-1]
                 known[name] = True
                 seen.add(mark)
-            results.append(pb.Result(status="refused", why=why) if why else result)
         if self._sum.submissions + len(found) > MOST_RECORDS:
             raise RefusedError(f"a study has at most {MOST_RECORDS} records")
         return results, found
@@ -190,10 +194,10 @@ class Computer:
         bins = self.terms.bins
         # Owners cannot know it: it is drawn when all records of the batch are here.
         seed = secrets.token_bytes(32)
-        products = onehot.Products(onehot.challenge(seed, bins)) if self.terms.check else None
+        products = onehot.Totals(onehot.challenge(seed, bins)) if self.terms.check else None
         same = len(candidates) * size_of(bins) == len(behind)  # nobody was refused: nothing needs to be copied
         rows = rows_of(behind if same else b"".join(each.record for each in candidates), bins)
-        total, outside = read_all(rows, bins, products.take if products else None)
+        total, outside = read_all(rows, bins, products)
         for place in outside:
             candidates[place].why, candidates[place].whole = OUT_OF_RANGE, False
         left = [place for place in range(len(candidates)) if place not in outside]
@@ -212,7 +216,7 @@ class Computer:
         name, masks = secrets.token_bytes(16), uniform(P, len(records), onehot.ROWS)
         halves = onehot.masked(found, masks).astype("<u8").tobytes()
         begin = pb.CheckRequest(check=name, seed=seed, halves=halves, offer=self._mark)
-        request = framed(begin, c1_of((each.record for each in records), self.terms.bins))
+        request = framed(begin, [each.record[:C1_BYTES] for each in records])
         try:
             passed = self._verdict(name, request, masks)
         except CheckLost:

@@ -34,7 +34,7 @@ from privjail.encrypted.numbers import (
     flood,
     uniform,
 )  # fmt: skip
-from privjail.encrypted.records import C1_BYTES, FEW, Planes
+from privjail.encrypted.records import C1_BYTES, FEW, Planes, shifted
 from privjail.encrypted.seal import Public, Scheme, Secret, records
 from privjail.errors import DPError
 
@@ -46,7 +46,6 @@ ROWS = BITS + DIGITS  # products for each record: with the bits of r, and with t
 FLOODS = np.repeat([1 << 21, 1 << 26], [BITS, DIGITS])
 ROOM = FLOODS + np.repeat([1 << 18, 1 << 24], [BITS, DIGITS])
 MOST_CHECKED = DEGREE // 4  # records in one check: four coefficients for each
-PIECE = 1 << 21  # multiplications at a time: as much as the processor has near it
 
 
 def challenge(seed: bytes, bins: int) -> Whole:
@@ -85,39 +84,50 @@ class Products:
         columns = np.concatenate([weights[: self._long.start], *digits(weights[self._long])])
         if int(np.abs(columns).max()) > 1 << DIGIT - 1:
             raise DPError("a weight is too large")
-        k, n = columns.shape
-        parts = -(-n // max(1, PIECE // (2 * FEW * k)))
-        piece = -(-n // parts)
-        self._columns = np.zeros((parts, piece, k))
-        self._columns.reshape(-1, k)[:n] = columns.T
-        some = np.zeros((2 * FEW, parts * piece))
-        self._some, self._pieces = some[:, :n], some.reshape(-1, parts, piece).transpose(1, 0, 2)
-        self._low = np.empty((FEW, n), dtype=np.uint32)
+        self._columns = columns.T.astype(float)
+        n = len(self._columns)
+        self._rows = np.empty((2 * FEW, n))
+        self._low, self._lowest = np.empty((2, FEW, n), dtype=np.int32)
         self._found: list[npt.NDArray[np.float64]] = []
 
-    def take(self, rows: Planes) -> None:
+    def add(self, rows: Planes) -> None:
         """Up to FEW rows more."""
         n = len(rows.high)
-        low = self._low[:n]
-        np.left_shift(rows.middle, 8, out=low, dtype=np.uint32)
-        low |= rows.low
-        self._some[:n], self._some[n : 2 * n] = rows.high, low
-        self._found.append((self._pieces[:, : 2 * n] @ self._columns).sum(axis=0).reshape(2, n, -1))
+        low, lowest, numbers = self._low[:n], self._lowest[:n], self._rows[: 2 * n]
+        low[:], lowest[:] = rows.middle, rows.low
+        low <<= 8
+        low |= lowest
+        numbers[:n], numbers[n:] = rows.high, low
+        self._found.append((numbers @ self._columns).reshape(2, n, -1))
 
     def result(self) -> Words:
         """Of all rows so far."""
-        high, low = (np.concatenate(self._found, axis=1).astype(np.int64) % Q).astype(np.uint64)
-        total = (_shifted(high, 24) + low) % np.uint64(Q)
+        total = _joined(*np.concatenate(self._found, axis=1))
         found = total[:, : self._k]
-        found[:, self._long] += _shifted(total[:, self._k :], DIGIT)
+        found[:, self._long] += shifted(total[:, self._k :], DIGIT)
         return np.asarray(found % np.uint64(Q))
 
 
-def _shifted(numbers: Words, bits: int) -> Words:
-    """Numbers below Q, times 2**bits, modulo Q: eight bits at a time fit into a word."""
-    for at in range(0, bits, 8):
-        numbers = (numbers << np.uint64(min(8, bits - at))) % np.uint64(Q)
-    return numbers
+class Totals(Products):
+    """The same, and the sum of the rows: they are there as floats anyway."""
+
+    def __init__(self, weights: Whole) -> None:
+        super().__init__(weights)
+        self._sums = np.zeros((2, len(self._columns)))
+
+    def add(self, rows: Planes) -> None:
+        super().add(rows)
+        self._sums += self._rows[: 2 * len(rows.high)].reshape(2, -1, len(self._columns)).sum(axis=1)
+
+    @property
+    def words(self) -> Words:
+        return _joined(*self._sums)
+
+
+def _joined(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> Words:
+    """high · 2**24 + low modulo Q, of whole numbers."""
+    parts = (np.array([high, low]).astype(np.int64) % Q).astype(np.uint64)
+    return np.asarray((shifted(parts[0], 24) + parts[1]) % np.uint64(Q))
 
 
 # -- the decryption server's half of ⟨r, m⟩
@@ -149,7 +159,7 @@ def halves(key: Whole, c1: memoryview, seed: bytes, bins: int) -> Words:
     products = Products(adjoint(key, challenge(seed, bins)), long=DIGITS)
     rows = np.frombuffer(c1, dtype=np.uint8).reshape(-1, C1_BYTES)
     for at in range(0, len(rows), FEW):
-        products.take(Planes.read(rows[at : at + FEW], DEGREE))
+        products.add(Planes.read(rows[at : at + FEW], DEGREE))
     return products.result()
 
 

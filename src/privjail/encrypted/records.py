@@ -1,16 +1,15 @@
 """One owner's record as bytes, and the encrypted histogram that records add up to.
 
 A record is c1 in full and the first `bins` coefficients of c0: the others would decrypt to bins that do not exist.
-A coefficient has 56 bits and takes seven bytes: the high 32 bits of all come first, then the middle 16, then the low 8
-(filled up to a multiple of four). So a record is read, added and multiplied as it came, without unpacking.
+A coefficient has 56 bits and takes seven bytes: of each of the two, the high 32 bits of all coefficients come first,
+then the middle 16, then the low 8 (filled up to a multiple of four). So a record is read, added and multiplied as it
+came, without unpacking.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,9 @@ from privjail.encrypted.numbers import DEGREE, Q, Words
 from privjail.encrypted.seal import Public
 from privjail.errors import DPError, PlanError
 
-FEW = 32  # records at a time: they stay in the processor's cache
+FEW = 64  # records at a time: they stay in the processor's cache, and 64 times 8 bits add up in 16
 MOST_ADDED = 1 << 16  # records in one sum: the middle and low planes add up in 32 bits
-MARKED = 256  # coefficients of c1 that tell a record from another
+MARKED = 4  # coefficients of c1 that tell a record from another
 OUT_OF_RANGE = "these bytes are no ciphertext of this study: a coefficient is out of range"
 Rows = npt.NDArray[np.uint8]
 Plane = npt.NDArray[np.unsignedinteger[Any]]
@@ -46,7 +45,7 @@ C1_BYTES = packed_size(DEGREE)
 
 def size_of(bins: int) -> int:
     """Bytes of one record."""
-    return packed_size(DEGREE + bins)
+    return C1_BYTES + packed_size(bins)
 
 
 def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
@@ -54,7 +53,7 @@ def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
     if value is not None and not 0 <= value < bins:
         raise PlanError("a record lies in none of the study's bins", do=f"use 0 … {bins - 1}, or none for absent")
     c0, c1 = public.monomial(value)[:, 0]
-    return pack(np.concatenate([c1, c0[:bins]]))
+    return pack_record(np.concatenate([c1, c0[:bins]]))
 
 
 class Planes(NamedTuple):
@@ -91,29 +90,32 @@ def pack(words: Words) -> bytes:
     return b"".join(plane.tobytes() for plane in Planes.of(filled))
 
 
+def pack_record(words: Words) -> bytes:
+    """A record from its coefficients, first those of c1."""
+    return pack(words[:DEGREE]) + pack(words[DEGREE:])
+
+
 def wrong_size(record: bytes | memoryview, bins: int) -> str:
     return f"a record of this study has {size_of(bins)} bytes, this one {len(record)}: cut off?"
 
 
 def fingerprint(record: memoryview) -> bytes:
-    """What tells a record from another: the first of c1, 32 bits of 256 coefficients.
+    """What tells a record from another: the high 32 bits of the first of c1, which are as good as random.
 
     No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is still a
     copy.
     """
-    return hashlib.sha256(record[: 4 * MARKED]).digest()
-
-
-def c1_of(records: Iterable[memoryview], bins: int) -> list[memoryview]:
-    """c1 of records, as it came: what pack(c1) would be, each in three parts."""
-    m = _filled(DEGREE + bins)
-    parts = np.s_[: 4 * DEGREE], np.s_[4 * m : 4 * m + 2 * DEGREE], np.s_[6 * m : 6 * m + DEGREE]
-    return [record[part] for record in records for part in parts]
+    return bytes(record[: 4 * MARKED])
 
 
 def rows_of(records: Any, bins: int) -> Rows:
     """Bytes of records of the right size, one row for each. Nothing is copied."""
     return np.frombuffer(records, dtype=np.uint8).reshape(-1, size_of(bins))
+
+
+def c1_and_c0(rows: Rows, bins: int) -> tuple[Planes, Planes]:
+    """The coefficients of records. Nothing is copied."""
+    return Planes.read(rows[:, :C1_BYTES], DEGREE), Planes.read(rows[:, C1_BYTES:], bins)
 
 
 @dataclass
@@ -141,43 +143,57 @@ class Sum:
 
 
 class Adding:
-    """A sum of up to 65536 records, not yet reduced modulo Q."""
+    """A sum of up to 65536 rows of n numbers, not yet reduced modulo Q."""
 
-    def __init__(self, bins: int) -> None:
-        self._bins, self._n = bins, 0
-        self._planes: list[Plane] = [np.zeros(DEGREE + bins, dtype=kind) for kind in ("u8", "u4", "u4")]
+    def __init__(self, n: int) -> None:
+        self._n = 0
+        self._planes: list[Plane] = [np.zeros(n, dtype=kind) for kind in ("u8", "u4", "u4")]
 
-    def add(self, records: Planes) -> None:
-        self._n += len(records.high)
-        if self._n > MOST_ADDED:
-            raise DPError(f"more than {MOST_ADDED} records in one sum")
-        for total, plane in zip(self._planes, records, strict=True):
-            total += np.add.reduce(plane, axis=0, dtype=total.dtype)
+    def add(self, rows: Planes) -> None:
+        """Up to FEW rows more."""
+        self._n += len(rows.high)
+        if len(rows.high) > FEW or self._n > MOST_ADDED:
+            raise DPError(f"more than {FEW} records at a time, or {MOST_ADDED} in one sum")
+        for total, plane, wide in zip(self._planes, rows, ("u8", "u4", "u2"), strict=True):
+            total += np.add.reduce(plane, axis=0, dtype=wide)
 
-    def sum(self) -> Sum:
-        words = np.zeros(DEGREE + self._bins, dtype=np.uint64)
-        for plane, shift in zip(self._planes, SHIFTS, strict=True):
-            part = plane.astype(np.uint64)
-            for _ in range(0, shift, 8):  # it is below 2**48 at first, and below 2**56 after each step
-                part = (part << np.uint64(8)) % np.uint64(Q)
-            words += part
-        return Sum(self._bins, words % np.uint64(Q), self._n)
+    @property
+    def words(self) -> Words:
+        """The sum modulo Q."""
+        total = sum(shifted(plane.astype(np.uint64), by) for plane, by in zip(self._planes, SHIFTS, strict=True))
+        return np.asarray(total % np.uint64(Q))
 
 
-def read_all(rows: Rows, bins: int, also: Callable[[Planes], None] | None = None) -> tuple[Sum, set[int]]:
+def shifted(numbers: Words, bits: int) -> Words:
+    """Numbers of at most 56 bits times 2**bits, modulo Q: eight bits at a time fit into a word."""
+    for at in range(0, bits, 8):
+        numbers = (numbers << np.uint64(min(8, bits - at))) % np.uint64(Q)
+    return numbers
+
+
+class Adder(Protocol):
+    """What adds up rows; `words` is their sum modulo Q."""
+
+    def add(self, rows: Planes) -> None: ...
+
+    @property
+    def words(self) -> Words: ...
+
+
+def read_all(rows: Rows, bins: int, bins_adder: Adder | None = None) -> tuple[Sum, set[int]]:
     """The sum of all records that are in range, and the places of the others, in one pass.
 
-    `also` sees c0 of all of them, a few at a time, while they are in the processor's cache.
+    `bins_adder` sees c0 of all of them, a few at a time, while they are in the processor's cache.
     """
-    adding, wrong = Adding(bins), set[int]()
+    adders: tuple[Adder, Adder] = Adding(DEGREE), bins_adder or Adding(bins)
+    wrong = set[int]()
     for at in range(0, len(rows), FEW):
-        planes = Planes.read(rows[at : at + FEW], DEGREE + bins)
-        outside = _outside(planes)
-        wrong.update(at + i for i in outside)
-        adding.add(planes.part([i for i in range(len(planes.high)) if i not in outside]) if outside else planes)
-        if also is not None:
-            also(planes.part(np.s_[:, DEGREE:]))
-    return adding.sum(), wrong
+        for adder, planes in zip(adders, c1_and_c0(rows[at : at + FEW], bins), strict=True):
+            wrong.update(at + i for i in _outside(planes))
+            adder.add(planes)
+    if wrong:
+        return read_all(rows[[i for i in range(len(rows)) if i not in wrong]], bins)[0], wrong
+    return Sum(bins, np.concatenate([adder.words for adder in adders]), len(rows)), wrong
 
 
 def _outside(planes: Planes) -> list[int]:
@@ -190,7 +206,7 @@ def read_record(packed: bytes, bins: int) -> Words:
     """The coefficients of one record."""
     if len(packed) != size_of(bins):
         raise RecordError(wrong_size(packed, bins))
-    planes = Planes.read(rows_of(packed, bins), DEGREE + bins)
-    if _outside(planes):
+    both = c1_and_c0(rows_of(packed, bins), bins)
+    if any(map(_outside, both)):
         raise RecordError(OUT_OF_RANGE)
-    return np.asarray(planes.words[0])
+    return np.concatenate([planes.words[0] for planes in both])

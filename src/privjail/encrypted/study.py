@@ -17,7 +17,7 @@ from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 KIND = "privjail encrypted study"
-FORMAT = f"{KIND} 2"
+FORMAT = f"{KIND} 3"
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
 
