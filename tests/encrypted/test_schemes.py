@@ -14,7 +14,7 @@ from privjail.encrypted.numbers import (
     centred, flood, uniform, wide_flood,
 )
 from privjail.encrypted.records import (
-    C1_BYTES, FEW, MOST_ADDED, Adding, Planes, Sum, encrypt_record, fingerprint, pack, pack_record, read_all, read_record,
+    C1_BYTES, FEW, MOST_ADDED, Adding, Planes, RecordError, Sum, encrypt_record, fingerprint, pack, pack_record, read_all, read_record,
     rows_of, size_of,
 )  # fmt: skip
 from privjail.errors import DPError
@@ -281,13 +281,15 @@ def test_no_more_is_added_than_fits():
 def test_one_pass_sums_what_is_in_range_and_shows_all_of_c0():
     bins, n = 6, FEW + 5
     words = uniform(Q, n, DEGREE + bins).astype(np.uint64)
-    words[3, 7], words[20, DEGREE + 5], words[FEW + 4, 0] = Q, 2**56 - 1, Q - 1
+    bad = [3, 20, FEW + 2]  # in the first pass, and in the second
+    words[bad, [7, DEGREE + 5, DEGREE + 1]] = Q, 2**56 - 1, Q
+    words[FEW + 4, 0] = Q - 1
     for adder in (None, onehot.Totals(np.eye(bins, dtype=np.int64))):
         total, wrong = read_all(rows_of(b"".join(map(pack_record, words)), bins), bins, adder)
 
-        assert wrong == {3, 20}
-        assert (total.words == np.delete(words, [3, 20], axis=0).astype(object).sum(axis=0) % Q).all()
-        assert total.submissions == n - 2
+        assert wrong == set(bad)
+        assert (total.words == np.delete(words, bad, axis=0).astype(object).sum(axis=0) % Q).all()
+        assert total.submissions == n - 3
     assert (adder.result() == words[:, DEGREE:] % Q).all()
 
 
@@ -297,6 +299,10 @@ def test_a_record_begins_with_c1_as_it_is_sent_on():
     for each in words:
         record = pack_record(each)
         assert record[:C1_BYTES] == pack(each[:DEGREE]) and (read_record(record, bins) == each).all()
+        assert fingerprint(memoryview(record)) == (each[:4] >> np.uint64(24)).astype("<u4").tobytes()
+    for at in (0, DEGREE):
+        with pytest.raises(RecordError, match="out of range"):
+            read_record(pack_record(np.where(np.arange(DEGREE + bins) == at, np.uint64(Q), words[0])), bins)
 
 
 def test_fingerprints_are_128_bits_of_c1_and_no_two_records_share_one(record_keys):

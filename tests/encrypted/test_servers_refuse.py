@@ -63,6 +63,18 @@ def test_files_are_checked(tmp_path: Path, parties) -> None:
         good(parties, BINS)
 
 
+def test_another_format_is_another_study(parties, monkeypatch):
+    """Records of another layout would have the right size, fail the check, and cost their owners their only try."""
+    offer, owner = Offer.load(parties.where / "ds" / "offer.json"), "of another format"
+    with monkeypatch.context() as other:
+        other.setattr("privjail.encrypted.study.FORMAT", "another")
+        request = submission(parties.study, [(owner, parties.tickets.owner(owner))], [good(parties)])
+        digest = offer.digest
+    assert digest != offer.digest
+    with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="another study"):
+        submitter.caller.call("Submit", request, pb.SubmitReply)
+
+
 def test_a_folder_has_one_server(parties):
     from privjail.encrypted import compute, decrypt
 

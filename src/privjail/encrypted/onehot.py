@@ -109,7 +109,7 @@ class Products:
 
 
 class Totals(Products):
-    """The same, and the sum of the rows: they are there as floats anyway."""
+    """The same, and the sum of the rows: they are there as floats anyway. Exact for 2**21 rows of 32 bits and less."""
 
     def __init__(self, weights: Whole) -> None:
         super().__init__(weights)

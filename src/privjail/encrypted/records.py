@@ -185,7 +185,7 @@ def read_all(rows: Rows, bins: int, bins_adder: Adder | None = None) -> tuple[Su
 
     `bins_adder` sees c0 of all of them, a few at a time, while they are in the processor's cache.
     """
-    adders: tuple[Adder, Adder] = Adding(DEGREE), bins_adder or Adding(bins)
+    adders: tuple[Adder, Adder] = Adding(DEGREE), Adding(bins) if bins_adder is None else bins_adder
     wrong = set[int]()
     for at in range(0, len(rows), FEW):
         for adder, planes in zip(adders, c1_and_c0(rows[at : at + FEW], bins), strict=True):

@@ -17,7 +17,7 @@ from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 KIND = "privjail encrypted study"
-FORMAT = f"{KIND} 3"
+FORMAT = f"{KIND} 3"  # of the files, of records, and of what the servers tell each other
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
 
@@ -148,7 +148,7 @@ class Study:
 
 
 def _id(terms: Terms, records_key: bytes) -> bytes:
-    spelled = json.dumps(asdict(terms), sort_keys=True, default=str)
+    spelled = json.dumps({"format": FORMAT, **asdict(terms)}, sort_keys=True, default=str)
     return hashlib.sha256(spelled.encode() + hashlib.sha256(records_key).digest()).digest()
 
 
@@ -172,5 +172,5 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError:
         raise PlanError(f"{path.name!r} is no JSON file") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise PlanError(f"{path.name!r} is not of the format {FORMAT!r}")
+        raise PlanError(f"{path.name!r} is not of the format {FORMAT!r}", do="use the same privjail as the others")
     return found
