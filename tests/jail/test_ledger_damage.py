@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import shutil
 import sqlite3
@@ -264,6 +265,34 @@ def test_a_rollback_under_a_running_jail_is_noticed_at_the_next_request_v37(copy
             running.ledger.refresh()
         with pytest.raises(LedgerError, match="rolled back"):
             spend(running, "ann", (cells()[0], "1/10"))
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_anchor_that_is_taken_away_under_a_running_jail_is_written_anew(copy: Path, replaced: bool) -> None:
+    folder = JailFolder(copy)
+    spend(folder, "ann", (cells()[0], "1/100"))
+    spend(folder, "ann", (cells()[0], "1/100"))  # both files are in use
+    for name in ("anchor.0", "anchor.1"):
+        shutil.copy(copy / name, copy / "older")
+        (copy / name).unlink()
+        if replaced:
+            (copy / "older").rename(copy / name)
+    spend(folder, "ann", (cells()[0], "1/100"))
+    spend(folder, "ann", (cells()[0], "1/100"))
+    right = folder.events()
+    folder.ledger.close()
+
+    assert events(copy) == right
+
+
+def test_a_closed_ledger_holds_no_file(copy: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    folder = JailFolder(copy)
+    spend(folder, "ann", (cells()[0], "1/100"))
+    spend(folder, "ann", (cells()[0], "1/100"))
+    folder.ledger.close()
+
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_what_a_crash_can_leave_of_the_anchors_is_accepted(copy: Path) -> None:

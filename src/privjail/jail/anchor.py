@@ -45,11 +45,12 @@ class Note:
 
     def spelled(self, run: str = "") -> bytes:
         event = self.event
-        parts = {"hash": event.hash, "run": run or self.run, "safe": self.safe, "seq": event.seq}
-        if self.answer is not None:
-            parts["answer"] = base64.b64encode(self.answer).decode()
+        answer = "" if self.answer is None else f'"answer":"{base64.b64encode(self.answer).decode()}",'
         # The body is spelled already; to spell it a second time would cost as much as all the rest.
-        text = f'{spelled(parts)[:-1]},"body":{event.text or spelled(event.body)}}}'
+        text = (
+            f'{{{answer}"hash":"{event.hash}","run":{spelled(run or self.run)},"safe":{self.safe},"seq":{event.seq},'
+            f'"body":{event.text or spelled(event.body)}}}'
+        )
         return text.encode().ljust(PAGE - 65)
 
 
@@ -63,26 +64,48 @@ class Anchor:
 
     def __init__(self, folder: Path) -> None:
         self._files = (folder / "anchor.0", folder / "anchor.1")
+        self._held: dict[int, tuple[int, os.stat_result]] = {}  # files that stay open: to open costs more than to write
 
     def write(self, slot: int, note: Note, sync: bool = True) -> None:
         """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
         run = note.run or machine_run()
         body = note.spelled(run)
         content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
-        fd = os.open(self._files[slot], os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            before = os.fstat(fd).st_size
-            written = 0
-            while written < len(content):
-                written += os.pwrite(fd, content[written:], written)
-            if before > len(content):
-                os.ftruncate(fd, len(content))
-            if sync or not run or before != len(content) or len(content) > PAGE:
-                os.fdatasync(fd)
-        finally:
-            os.close(fd)
+        fd, before = self._opened(slot)
+        written = os.pwrite(fd, content, 0)
+        while written < len(content):
+            written += os.pwrite(fd, content[written:], written)
+        if before > len(content):
+            os.ftruncate(fd, len(content))
+        if sync or not run or before != len(content) or len(content) > PAGE:
+            os.fdatasync(fd)
         if not before:
             _sync_folder(self._files[slot].parent)
+
+    def _opened(self, slot: int) -> tuple[int, int]:
+        """The file that is there now, and its size: it may have been replaced or removed since it was opened."""
+        path = self._files[slot]
+        if slot in self._held:
+            fd, opened = self._held[slot]
+            try:
+                now = os.stat(path)
+                if os.path.samestat(now, opened):
+                    return fd, now.st_size
+            except FileNotFoundError:
+                pass  # it is made again
+            del self._held[slot]
+            os.close(fd)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        opened = os.fstat(fd)
+        self._held[slot] = fd, opened
+        return fd, opened.st_size
+
+    def close(self) -> None:
+        while self._held:
+            os.close(self._held.popitem()[1][0])
+
+    def __del__(self) -> None:
+        self.close()
 
     def read(self, slot: int) -> Note | Damaged | None:
         """A note; None where there is no file."""

@@ -32,7 +32,7 @@ class Event:
     text: str = field(default="", compare=False, repr=False)  # the body spelled, where it was just made
 
 
-def spelled(body: dict[str, Any]) -> str:
+def spelled(body: dict[str, Any] | str) -> str:
     """One spelling for one body."""
     return SPELLER.encode(body)
 

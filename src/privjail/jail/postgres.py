@@ -158,5 +158,6 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         with self._lock:
+            self._anchor.close()
             if self._conn is not None:
                 self._conn.close()

@@ -108,6 +108,22 @@ TABLES = (
 )
 
 
+class Guarded:
+    """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, (json.JSONDecodeError, RecursionError)):
+            raise LedgerError("the ledger is damaged: an entry is not readable") from None
+        if isinstance(error, sqlite3.Error):
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
+            if name in ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN"):
+                raise LedgerError(f"the ledger cannot be written now ({name})") from None
+            raise LedgerError(f"the ledger's database is damaged ({name})") from None
+
+
 class SQLiteStore(Store):
     """A file, write-ahead logged. An entry is synced to disk when it is committed, but for answers.
 
@@ -119,7 +135,7 @@ class SQLiteStore(Store):
     def __init__(self, folder: Path, new: bool = False) -> None:
         super().__init__()
         self._anchor = Anchor(folder)
-        self._lock = threading.RLock()
+        self._lock, self._guarded = threading.RLock(), Guarded()
         self._safe = 0  # the newest entry that is known to be on disk
         self._run = ""  # what notes say of the machine's run, if not which one it is
         self._version: int | None = None  # of the file, as SQLite counts the changes of others
@@ -128,7 +144,7 @@ class SQLiteStore(Store):
             raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
         if not new and not path.is_file():
             raise LedgerError("the ledger is gone", do="put ledger.sqlite back into the jail's folder")
-        with self._guarded():
+        with self._guarded:
             mode = "rwc" if new else "rw"
             uri = f"{path.as_uri()}?mode={mode}"
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
@@ -141,21 +157,8 @@ class SQLiteStore(Store):
         if new:
             os.chmod(path, 0o600)
 
-    @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
-        try:
-            yield
-        except (json.JSONDecodeError, RecursionError):
-            raise LedgerError("the ledger is damaged: an entry is not readable") from None
-        except sqlite3.Error as e:
-            name = getattr(e, "sqlite_errorname", type(e).__name__)
-            if name in ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN"):
-                raise LedgerError(f"the ledger cannot be written now ({name})") from None
-            raise LedgerError(f"the ledger's database is damaged ({name})") from None
-
     def start(self) -> list[Event]:
-        with self._lock, self._guarded():
+        with self._lock, self._guarded:
             if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 raise LedgerError("the ledger's database is damaged")
             # Inside a transaction, so that nobody else is between noting an entry and writing it.
@@ -210,7 +213,7 @@ class SQLiteStore(Store):
         return self.kept(body["user"], body["request"]) if body["type"] == "answer" else None
 
     def news(self) -> list[Event]:
-        with self._lock, self._guarded():
+        with self._lock, self._guarded:
             version = self._db.execute("PRAGMA data_version").fetchone()[0]
             if version == self._version and self.last is not None:
                 return []  # nobody else has written
@@ -222,7 +225,7 @@ class SQLiteStore(Store):
     @contextlib.contextmanager
     def writing(self, synced: bool = True) -> Iterator[Writing]:
         sync = synced or not machine_run()
-        with self._lock, self._guarded():
+        with self._lock, self._guarded:
             if sync is not self._synced:
                 self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
                 self._synced = sync
@@ -253,11 +256,11 @@ class SQLiteStore(Store):
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
-        with self._lock, self._guarded():
+        with self._lock, self._guarded:
             return self._db.execute(query, (seq, seq)).fetchall()
 
     def kept(self, user: str, request: str) -> bytes | None:
-        with self._lock, self._guarded():
+        with self._lock, self._guarded:
             row = self._db.execute(
                 "SELECT body FROM answers WHERE user = ? AND request = ?", (user, request)
             ).fetchone()
@@ -271,6 +274,7 @@ class SQLiteStore(Store):
     def close(self) -> None:
         with self._lock:
             self._db.close()
+            self._anchor.close()
 
 
 def open_store(folder: Path, url: str | None, new: bool = False) -> Store:
