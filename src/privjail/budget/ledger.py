@@ -17,7 +17,7 @@ from fractions import Fraction
 from privjail.budget.notions import Cost, Notion, PureDP
 from privjail.budget.tree import CostTree
 from privjail.errors import BudgetError, BudgetExceeded
-from privjail.plan.cells import Address, Cell
+from privjail.plan.cells import Cell
 
 Charge = tuple[Cell, Cost]
 
@@ -33,14 +33,6 @@ class Account:
 
     def __post_init__(self) -> None:
         self.tree = CostTree(self.notion.zero())
-
-    @property
-    def cost(self) -> dict[Address, Cost]:
-        return self.tree.cost
-
-    @property
-    def best(self) -> dict[tuple[Address, str], Cost]:
-        return self.tree.best
 
     def total(self) -> Cost:
         return self.tree.total

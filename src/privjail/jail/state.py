@@ -166,7 +166,7 @@ class State:
                 for step in reversed(undo):
                     step()
                 for scope in touched:
-                    if not self.trees[scope].cost:
+                    if self.trees[scope].empty:
                         del self.trees[scope]
 
         with self._lock:

@@ -15,6 +15,5 @@ answers = []
 for _ in range(5):
     answers.append(df.shape[0].reveal(eps=5))
     for account in session.jail().ledger.accounts():
-        account.tree.cost.clear()
-        account.tree.best.clear()
+        account.tree = type(account.tree)(account.tree.zero)
 print(sum(answers) / len(answers))
