@@ -59,12 +59,15 @@ class Cell(Node):
     @property
     def address(self) -> Address:
         """This cell by names that mean the same in every process: what a ledger keeps."""
-        known = self._address
-        if known is None:
-            known = ()
-            for cell in self.path()[1:]:
-                known = cell._address or (*known, (_name(cell.partition), f"{cell.key.type_}:{cell.key.spelling}"))
-                put(cell, "_address", known)
+        lacking: list[Cell] = []
+        cell = self
+        while cell._address is None and cell.parent is not None:
+            lacking.append(cell)
+            cell = cell.parent
+        known = cell._address or ()
+        for cell in reversed(lacking):
+            known = (*known, (_name(cell.partition), f"{cell.key.type_}:{cell.key.spelling}"))
+            put(cell, "_address", known)
         return known
 
     def unsplit(self) -> Cell:

@@ -127,14 +127,13 @@ class Rows(Node):
 
     def __str__(self) -> str:
         steps: list[str] = []
-        rows: Rows | None = self
-        while rows is not None:
-            if len(steps) < STEPS_SHOWN or rows.parent is None:
-                steps.append(rows.shown())
-            elif len(steps) == STEPS_SHOWN:
-                steps.append("…")
+        rows = self
+        while rows.parent is not None and len(steps) < STEPS_SHOWN:
+            steps.append(rows.shown())
             rows = rows.parent
-        return " | ".join(reversed(steps))
+        if rows.parent is not None:
+            steps.append("…")
+        return " | ".join([self.source.shown(), *reversed(steps)])
 
 
 def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:

@@ -1,0 +1,40 @@
+"""The text of rows, and the names of their cells."""
+
+from __future__ import annotations
+
+from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.plan.domain import IntDomain
+from privjail.plan.node import Lit
+from privjail.plan.rows import STEPS_SHOWN, Rows
+
+PEOPLE = Source(Dataset("people", "people", (("age", IntDomain(False, 0, 120)),), Unit()))
+AGE = Column(PEOPLE, "age")
+
+
+def chain(steps: int) -> Rows:
+    rows: Rows = PEOPLE
+    for i in range(steps):
+        rows = Filter(rows, Compare("==", AGE, Lit.of(i)))
+    return rows
+
+
+def test_of_a_long_chain_the_source_and_the_last_steps_are_shown() -> None:
+    def words(first: int, last: int) -> list[str]:
+        return [chain(i).shown() for i in range(first, last + 1)]
+
+    for steps in range(STEPS_SHOWN + 1):
+        assert str(chain(steps)).split(" | ") == [PEOPLE.shown(), *words(1, steps)]
+    for steps in (STEPS_SHOWN + 1, STEPS_SHOWN + 2, STEPS_SHOWN + 30):
+        assert str(chain(steps)).split(" | ") == [PEOPLE.shown(), "…", *words(steps - STEPS_SHOWN + 1, steps)]
+
+
+def test_an_address_is_the_path_whichever_cell_is_asked_first() -> None:
+    for asked in ((5, 2), (2, 5), (0, 5), (5, 5)):
+        kept = [chain(i) for i in range(6)]  # nodes that nobody holds are gone, and what they know of themselves too
+        for steps in asked:
+            address = kept[steps].cells[0].address
+
+            assert [key for _, key in address] == [f"int:{i}" for i in range(steps)]
+            assert {name for name, _ in address} <= {kept[1].cells[0].address[0][0]}
