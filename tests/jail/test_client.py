@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import subprocess
 import sys
@@ -200,14 +201,31 @@ def test_an_interrupted_release_leaves_no_answer_for_the_next(jail: Any, monkeyp
     assert isinstance(df.shape[0].reveal(eps=1), float)
 
 
-def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any) -> None:
+def revoked(user: Any) -> dict[str, Any]:
+    return {"type": "revoke", "scope": "user", "who": user.name, "dataset": None}
+
+
+def replaced(user: Any) -> dict[str, Any]:
+    return {"type": "user", "name": user.name, "role": user.role, "token": "0" * 64, "expires": None}
+
+
+def expiring(user: Any) -> dict[str, Any]:
+    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.4)
+    return {"type": "user", "name": user.name, "role": user.role, "token": user.token, "expires": soon.isoformat()}
+
+
+@pytest.mark.parametrize("end", [revoked, replaced, expiring])
+def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any, end: Any) -> None:
     running, file = jail
     connection = session._connection = connected(running, file)
     df = pd.read_csv("people")
     df.shape[0].reveal(eps=1)
     assert len(running.streams) == 1
     ledger = running.service.ledger
-    ledger.record({"type": "revoke", "scope": "user", "who": connection.user, "dataset": None})
+    ledger.record(end(ledger.state.users[connection.user]))
+    if end is expiring:
+        df.shape[0].reveal(eps=1)
+        time.sleep(0.5)
     with pytest.raises(DPError, match="not known here"):
         df.shape[0].reveal(eps=1)
     for _ in range(100):

@@ -160,6 +160,23 @@ def test_mutual_tls(folder: Any, tmp_path: Path) -> None:
             connected(ann, tmp_path, key=key.decode(), user_certificate=certificate.decode(), **where)
 
 
+def test_a_certificate_is_compared_at_every_request_of_a_stream(tmp_path: Path) -> None:
+    path = tmp_path / "jail"
+    files = make_jail(path, {"people": Held(people())}, ("ann",))
+    with served(path, insecure_loopback=False, mutual_tls=True) as running:
+        connected(files["ann"], tmp_path, address=f"localhost:{running.port}")
+        df = pd.read_csv("people")
+        df.shape[0].reveal(eps=1)
+        ledger = running.service.ledger
+        ann = ledger.state.users["ann"]
+        ledger.record({"type": "revoke", "scope": "user", "who": "ann", "dataset": None})
+        # Her token is another's now, but not her certificate.
+        ledger.record({"type": "user", "name": "carl", "role": ann.role, "token": ann.token, "expires": None})
+
+        with pytest.raises(DPError, match="who you are is not known here"):
+            df.shape[0].reveal(eps=1)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "jail.example.org", ""])
 def test_without_tls_a_jail_is_served_on_loopback_only(folder: Any, host: str) -> None:
     with pytest.raises(DPError, match="loopback"):

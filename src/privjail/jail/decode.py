@@ -6,7 +6,7 @@ import math
 import typing
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import repeat
 from types import UnionType
 from typing import Any
@@ -262,6 +262,7 @@ def mechanism(message: pb.Mechanism) -> Mechanism:
     raise Malformed("there is no such mechanism")
 
 
+@lru_cache(maxsize=1024)  # of strings that are short, or they would have been refused
 def _parameter(spelled: str) -> Fraction | None:
     if not spelled:
         return None

@@ -104,7 +104,7 @@ class DurableLedger:
             "groups": self.state.groups_of(user),
             "request": request,
             "digest": digest,
-            "charges": [[d, [list(s) for s in a], texts(c)] for d, a, c in listed],
+            "charges": [(d, a, texts(c)) for d, a, c in listed],
             **body,
         }
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent import futures
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,27 @@ def _serialized(message: Any) -> bytes:
     return body
 
 
+class Caller:
+    """Who calls, by what came with the call: it stays the same for as long as the call is open."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+
+    @cached_property
+    def digest(self) -> str | None:
+        """The hash of the token, if one came."""
+        given = dict(self.context.invocation_metadata()).get("authorization", "")
+        if not isinstance(given, str) or not given.startswith("Bearer ") or len(given) > 1000:
+            return None
+        return token_hash(given.removeprefix("Bearer "))
+
+    @cached_property
+    def certified(self) -> str | None:
+        """The name in the certificate that the connection was made with."""
+        names = self.context.auth_context().get("x509_common_name", [])
+        return names[0].decode() if names else None
+
+
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Every call goes the same way: authenticate, answer, and turn errors into quiet ones."""
 
@@ -97,37 +119,37 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
 
     def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
-        reply, refusal = self._attempt(name, message, body, context)
+        reply, refusal = self._attempt(name, message, body, Caller(context))
         return reply if refusal is None else context.abort(*refusal)
 
     def _stream(self, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
         """Releases one after another. Who asks is looked at again each time: a token can be taken back."""
-        clock = self._options.time_quantum
-        user = on_clock(clock, lambda: self._user(context))
+        clock, caller = self._options.time_quantum, Caller(context)
+        user = on_clock(clock, lambda: self._user(caller))
         if user is None:
             context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(NOBODY))
         with self.streams.place(user, context) as place:
             for body in bodies:
                 place.busy = True
-                released = on_clock(clock, lambda body=body: self._next(body, context))  # type: ignore[misc]
+                released = on_clock(clock, lambda body=body: self._next(body, caller))  # type: ignore[misc]
                 yield released
                 if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
                     return  # who may ask nothing more holds no thread
                 place.busy = False
 
-    def _next(self, body: bytes, context: Any) -> pb.Released:
-        reply, refusal = self._attempt("release", pb.ReleaseRequest, body, context)
+    def _next(self, body: bytes, caller: Caller) -> pb.Released:
+        reply, refusal = self._attempt("release", pb.ReleaseRequest, body, caller)
         if refusal is None:
             return pb.Released(reply=reply)
         return pb.Released(refusal=pb.Refusal(status=refusal[0].name, details=refusal[1]))
 
-    def _attempt(self, name: str, message: Any, body: bytes, context: Any) -> tuple[Any, tuple[Any, str] | None]:
+    def _attempt(self, name: str, message: Any, body: bytes, caller: Caller) -> tuple[Any, tuple[Any, str] | None]:
         """A reply, or a status and what is said with it."""
         metrics = self._service.metrics
         metrics.count("requests")
         error: DPError
         try:
-            user = self._user(context)
+            user = self._user(caller)
             if user is not None:
                 with self._working:
                     return getattr(self._service, name)(parse(message, body), user), None
@@ -143,26 +165,19 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
         return None, (status, spelled(error))
 
-    def _user(self, context: Any) -> str | None:
+    def _user(self, caller: Caller) -> str | None:
         """The user that a token belongs to, if it is valid now."""
-        state = self._service.ledger.state
-        given = dict(context.invocation_metadata()).get("authorization", "")
-        if not isinstance(given, str) or not given.startswith("Bearer ") or len(given) > 1000:
+        digest, ledger = caller.digest, self._service.ledger
+        if digest is None:
             return None
-        digest = token_hash(given.removeprefix("Bearer "))
         now = datetime.datetime.now(datetime.UTC)
-        self._service.ledger.refresh()
-        for user in list(state.users.values()):
+        ledger.refresh()
+        for user in list(ledger.state.users.values()):
             if secrets.compare_digest(user.token, digest) and user.active(now):
-                if self._options.mutual_tls and self._certified(context) != user.name:
+                if self._options.mutual_tls and caller.certified != user.name:
                     return None
                 return user.name
         return None
-
-    @staticmethod
-    def _certified(context: Any) -> str | None:
-        names = context.auth_context().get("x509_common_name", [])
-        return names[0].decode() if names else None
 
 
 class Sweeper:

@@ -151,8 +151,8 @@ class Service:
             return pb.ReleaseReply.FromString(kept)
         if self._failures[user] >= self.limits.failures_per_user:
             raise LimitError("too many of your requests have failed inside this jail", do="ask the curator")
-        body = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
-        ledger = Charging(self.ledger, user, number, digest, body, caps, self.limits, self.denominators, deadline)
+        words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
+        ledger = Charging(self.ledger, user, number, digest, words, caps, self.limits, self.denominators, deadline)
         try:
             answers = Jail(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
         except TimeUp:
@@ -166,10 +166,11 @@ class Service:
                 raise InternalError("the jail failed on this request; it stays charged") from None
             raise
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
+        body = reply.SerializeToString()
         with deadline.shield():
-            sent = self.ledger.keep_answer(user, number, reply.SerializeToString())
+            sent = self.ledger.keep_answer(user, number, body)
         self.metrics.released(len(asks))
-        return pb.ReleaseReply.FromString(sent)
+        return reply if sent == body else pb.ReleaseReply.FromString(sent)
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:
