@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.tally import Tally
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
+from privjail.ops.numbers import Add, Extreme, Offset
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 from privjail.plan.rows import STEPS_SHOWN, Rows
@@ -38,3 +42,11 @@ def test_an_address_is_the_path_whichever_cell_is_asked_first() -> None:
 
             assert [key for _, key in address] == [f"int:{i}" for i in range(steps)]
             assert {name for name, _ in address} <= {kept[1].cells[0].address[0][0]}
+
+
+def test_names_stay_what_they_are() -> None:
+    """A ledger holds them: whoever changes them forgets which cells were charged."""
+    count = Tally(chain(2), (AGE,), None)
+
+    assert AGE.name == "bd40623c7a7b2daf5e6e8158e3f1f37d"
+    assert Add(Extreme("max", count), Offset(Extreme("min", count), Fraction(1, 3))).name == "742d353ee7e4298a5c5c67c82759dce7"

@@ -39,7 +39,7 @@ class Add(Value):
         return (self.a, self.b)
 
     def compute(self, *inputs: Any) -> Any:
-        left, right = (_on(v, each.grid, self.grid) for v, each in zip(inputs, (self.a, self.b), strict=True))
+        left, right = _on(inputs[0], self.a.grid, self.grid), _on(inputs[1], self.b.grid, self.grid)
         if isinstance(left, list):
             return [x + y for x, y in zip(left, right, strict=True)]
         return left + right
@@ -257,7 +257,7 @@ class Extreme(Value):
     a: Value
 
     def __post_init__(self) -> None:
-        if self.which not in ("max", "min") or not self.a.index or not self.a.size:
+        if self.which not in ("max", "min") or not self.a.index or not all(self.a.index):
             raise PlanError(f"no {self.which} of this")
         put(self, "index", ())
         put(self, "grid", self.a.grid)

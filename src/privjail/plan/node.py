@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -109,7 +110,8 @@ class Node(metaclass=Interned):
         known = self._name
         if known is None:
             for each in inputs_first(self, "_name"):
-                spelled = _spell(each.kind, each.fields())
+                fields = _spell(*each.fields())
+                spelled = b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields)
                 put(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
             known = self._name
             assert known is not None
@@ -156,7 +158,7 @@ def children(node: Node) -> tuple[Node, ...]:
     """The nodes among a node's fields."""
     known = node._children
     if known is None:
-        known = tuple(_nodes_in(node.fields()))
+        known = tuple(_nodes_in(node._key))
         put(node, "_children", known)
     return known
 
@@ -265,12 +267,17 @@ _LITERALS: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
+@cache
+def _spelled_kind(cls: type[Node]) -> bytes:
+    return _spell(cls.kind)
+
+
 def _spell(*parts: Any) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
         if isinstance(part, Node):  # by far the most
-            out.append(b"N32:" + part.name.encode())
+            out.append(b"N32:" + (part._name or part.name).encode())
             continue
         if isinstance(part, str):
             kind, body = b"s", part.encode("utf-8", "surrogatepass")
