@@ -255,13 +255,13 @@ class PolarsEngine:
         """One whole number for each combination of labels; of the siblings of a group, read off one table."""
         rows, keys, value = table
         group = picked(rows) if isinstance(rows, Filter) else None
-        if group is None or self._is_long(rows):
+        if group is None:
             return self._counted(table)
         by, code, _ = group
         assert isinstance(rows, Filter)
         above: Table = (rows.rows, (by, *keys), value)
         if self._near is None or self._near[0] != above:
-            if len(levels_of(table)) == 1:  # too large to share
+            if self._is_long(rows) or len(levels_of(table)) == 1:  # or it is too large to share
                 return self._counted(table)
             self._near = above, self._counted(above)
         return np.asarray(self._near[1][code])
