@@ -32,6 +32,9 @@ def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: An
     twice.request.nodes.append(several("scale", 20, 2, ref(twice.count()), pb.Field(each=pb.Fields(
         items=[pb.Field(fraction="2"), pb.Field(fraction="3")]))))  # fmt: skip
     assert ann.send(twice.ask(21, epsilon="100"))[0].number == pytest.approx(3 * 2_000, abs=1)
+    alone = Plan()
+    alone.request.nodes.append(several("add", 30, 1, numbered(alone.count()), pb.Field(each=pb.Fields(items=[ref(2)]))))
+    assert ann.send(alone.ask(30, epsilon="100"))[0].number == pytest.approx(2 * 2_000, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,10 @@ def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: An
         (several("isin", 10, 2_000, numbered(*[2] * 2_000), listed(*[whole(1)] * 501)), "for 2000 nodes at once"),
         (several("source", 10, 2, pb.Field(dataset="people")), "a source is"),
         (several("add", 10, 2**32 - 1, ref(2), ref(2)), "nodes in one request"),
+        (several("add", 10, 1, numbered(2, 2), ref(2)), "not given for each node"),
+        (several("add", 10, 1, pb.Field(each=pb.Fields()), ref(2)), "not given for each node"),
+        (several("add", 10, 1, ref(1), ref(2)), "wrong type"),
+        (several("add", 10, 1, ref(11), ref(2)), "was not sent"),
         (pb.Node(id=10, kind="stack", fields=[listed(numbered(2)), listed(whole(1))]), "without a value"),
     ],
 )

@@ -17,9 +17,11 @@ from privjail.errors import DPError
 from privjail.jail import weigh
 from privjail.jail.limits import Limits
 from privjail.jail.sessions import Held
+from privjail.ops.isin import IsIn
 from privjail.ops.numbers import Add, Extreme, Offset, Scale, Stack
+from privjail.ops.source import Column
 from privjail.ops.tally import Tally
-from privjail.plan.node import put
+from privjail.plan.node import Lit, put
 from privjail.plan.value import Value
 
 
@@ -38,6 +40,15 @@ def test_the_facts_of_a_value_are_no_larger_than_it_was_weighed() -> None:
     assert sum(bytes_ is not None for *_, bytes_ in weighed) > 200
     for value, bulk, bytes_ in weighed:
         assert bytes_ is None or bytes_ <= bulk, str(value)
+
+
+def test_constants_are_weighed_with_the_node_that_holds_them() -> None:
+    column = next(n for n in nodes_of_many_programs() if isinstance(n, Column))
+    few, many = (IsIn(column, tuple(Lit.of(i) for i in range(n))) for n in (1, 1_001))
+    short, long = (IsIn(column, (Lit.of("x" * n),)) for n in (1, 1_001))
+
+    assert weigh.weight(many, Limits()) - weigh.weight(few, Limits()) >= 1_000 * weigh.NODE
+    assert weigh.weight(long, Limits()) - weigh.weight(short, Limits()) >= 1_000
 
 
 def test_a_value_is_weighed_before_its_facts_are_derived() -> None:

@@ -106,6 +106,8 @@ def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[An
     if len(readers) != len(message.fields):
         raise Malformed(f"{message.kind}: the number of fields is wrong")
     count = message.count or 1
+    if count == 1:
+        return cls, iter([tuple([each.one(sent, known) for sent, each in zip(message.fields, readers, strict=True)])])
     _check_several(message, count)
     columns = [each.column(sent, count, known) for sent, each in zip(message.fields, readers, strict=True)]
     return cls, zip(*columns, strict=True)
@@ -114,12 +116,12 @@ def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[An
 def _check_several(message: pb.Node, count: int) -> None:
     """A short message must not stand for more work than a long one."""
     which = [sent.WhichOneof("value") for sent in message.fields]
-    if count > 1 and not {"nodes", "each"} & set(which):
+    if not {"nodes", "each"} & set(which):
         raise Malformed(f"{message.kind}: several nodes need a field that is given for each of them")
     if message.id + count > 2**64:
         raise Malformed("a node's number has more than 64 bits")
     items = sum([len(sent.list.items) for sent, value in zip(message.fields, which, strict=True) if value == "list"])
-    if count > 1 and items * count > REPEATED:
+    if items * count > REPEATED:
         raise Malformed(f"{message.kind}: a list of {items} is given for {count} nodes at once")
 
 
@@ -141,6 +143,15 @@ class Reader:
         if which == "nodes":
             return (self.node(number, known) for number in sent.nodes.ids)
         return (self.read(item, known) for item in sent.each.items)
+
+    def one(self, sent: pb.Field, known: Known) -> Any:
+        """The field of a node that comes alone."""
+        match sent.WhichOneof("value"):
+            case "node":
+                return self.node(sent.node, known)
+            case "nodes" | "each":
+                return next(self.column(sent, 1, known))
+        return self.read(sent, known)
 
     def node(self, number: int, known: Known) -> Node:
         found = _found(number, known)

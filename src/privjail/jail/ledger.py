@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from privjail.budget.ledger import Charge
@@ -203,4 +204,9 @@ class RequestLedger:
 
 
 def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return _moment(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _moment(second: int) -> str:
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).isoformat()

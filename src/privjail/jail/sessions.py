@@ -47,7 +47,8 @@ class Session:
                 for number, built in enumerate(self._built(message, source), message.id):
                     before = self.nodes.get(number)
                     if before is None:
-                        limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
+                        if len(self.nodes) >= limits.nodes_per_session:
+                            limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
                         new.append(number)
                         self.nodes[number] = built
                     elif before is not built:
@@ -66,10 +67,12 @@ class Session:
             yield source(message.fields[0].dataset)
             return
         cls, several = decode.nodes(message, self.nodes.get)
+        by_columns, on_grids = cls in (Tally, Sort), cls in weigh.ON_ONE_GRID
         for values in several:
-            if cls in (Tally, Sort):
+            if by_columns:
                 limits.check("columns in one step", len(values[1]), limits.columns_per_step)
-            weigh.grids(cls, values, limits)
+            if on_grids:
+                weigh.grids(cls, values, limits)
             built = decode.make(cls, values)
             if built not in self.held:
                 limits.check("depth of the plan", depth(built), limits.depth)

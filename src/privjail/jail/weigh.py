@@ -7,6 +7,8 @@ are taken apart into one distance for each element. What would not fit is refuse
 
 from __future__ import annotations
 
+import typing
+from functools import cache
 from typing import Any
 
 from privjail.jail.limits import Limits
@@ -20,31 +22,36 @@ from privjail.plan.rows import Rows
 from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
+ON_ONE_GRID = (Add, Stack, Beside)  # operations whose inputs need a common grid
 ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
 
 
 def grids(cls: type[Node], values: tuple[Any, ...], limits: Limits) -> None:
     """Refuse, before it is built, what has no common grid that is coarse enough."""
-    if cls is Add:
-        if values[0].grid is values[1].grid:
-            return
-        inputs = values
-    elif cls in (Stack, Beside):
-        inputs = values[0]
-    else:
+    if cls is Add and values[0].grid is values[1].grid:
         return
+    inputs = values if cls is Add else values[0]
     found = {each.grid for each in inputs}
     if len(found) > 1:
         limits.check("bits of a grid", sum(map(_bits, found)), 8 * limits.grid_bits)
 
 
+@cache
+def _weighed(cls: type[Node]) -> list[str]:
+    """The fields of an operation that can hold more than one other node, which is counted by itself."""
+    declared = typing.get_type_hints(cls)
+    return [name for name in cls.__match_args__ if declared[name] not in (Rows, Expr, Value)]  # type: ignore[attr-defined]
+
+
 def weight(node: Node, limits: Limits) -> int:
     """What a node that was built costs beyond its inputs."""
-    cost = NODE + sum([_constants(value) for value in node.fields()])
+    cost = NODE
+    for name in _weighed(type(node)):
+        cost += _constants(getattr(node, name))
     if isinstance(node, Value):
         if node.grid.denominator != 1 or node.grid.numerator != 1:
             limits.check("bits of a grid", _bits(node.grid), limits.grid_bits)
-        return cost + LABEL * sum(map(len, node.index)) + bulk(node)
+        return cost + bulk(node) + (LABEL * sum(map(len, node.index)) if node.index else 0)
     if isinstance(node, Rows):
         kept = node.parent is not None and node.cells == node.parent.cells
         return cost if kept else cost + CELL * len(node.cells)
@@ -55,10 +62,7 @@ def weight(node: Node, limits: Limits) -> int:
 
 def bulk(value: Value) -> int:
     """How large the facts of a value can get; found once, inputs first."""
-    known = value._bulk
-    if known is not None:
-        return known
-    waiting = [value]
+    waiting = [value] if value._bulk is None else []
     while waiting:
         lacking = [each for each in waiting[-1].inputs() if each._bulk is None]
         if lacking:
@@ -66,7 +70,8 @@ def bulk(value: Value) -> int:
         else:
             each = waiting.pop()
             put(each, "_bulk", _bulk(each))
-    return bulk(value)
+    assert value._bulk is not None
+    return value._bulk
 
 
 def _bulk(value: Value) -> int:
@@ -78,7 +83,7 @@ def _bulk(value: Value) -> int:
         return sum([_apart(each) for each in inputs])
     if isinstance(value, Element) and isinstance(value.a, Tally):
         return FORM + CELL * len(value.a.keys) * (1 + len(value.a.rows.cells))
-    rough = sum([bulk(each) for each in inputs])
+    rough = sum([each._bulk or bulk(each) for each in inputs])
     plain = all([not each.index or not each.inputs() for each in inputs])
     if rough < ROUGHLY and plain and not (isinstance(value, Scale) and _bits(value.c) > 64):
         return rough
