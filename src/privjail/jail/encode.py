@@ -109,16 +109,11 @@ def _labels(values: tuple[Any, ...]) -> pb.Field:
     return pb.Field(each=pb.Fields(items=[label(value) for value in values]))
 
 
-def inputs(each: Node) -> list[Node]:
-    """The nodes that a node refers to; constants travel inside their node."""
-    return [] if isinstance(each, Source) else [child for child in children(each) if not isinstance(child, Lit)]
-
-
 def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
     """The nodes below some others, and these, that are not known: in groups of one kind, each after what it refers to.
 
-    What is known is known by its id(). A node stands with those of its kind, one group after the last of its inputs,
-    or in the same group if they are of its kind too.
+    What is known is known by its id(). Constants travel inside their node. A node stands with those of its kind, one
+    group after the last of its inputs, or in the same group if they are of its kind too.
     """
     places: dict[int, int] = {}
     groups: dict[tuple[int, type[Node]], list[Node]] = {}
@@ -128,7 +123,7 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
         if id(each) in places or id(each) in known:
             continue
         if below is None:
-            below = [child for child in inputs(each) if id(child) not in known]
+            below = [child for child in children(each) if id(child) not in known and type(child) is not Lit]
             missing = [child for child in below if id(child) not in places]
             if missing:
                 waiting.append((each, below))  # again, when these have their places
