@@ -37,24 +37,24 @@ def arm(point: str, drawn: str) -> None:
     def crash(*_: Any) -> None:
         os._exit(9)
 
-    def of_kind(note: Any) -> bool:
-        return bool(note.event.body["type"] == kind)
+    def of_kind(event: Any) -> bool:
+        return bool(event.body["type"] == kind)
 
     def noting(self: Any, slot: int, note: Any, **how: Any) -> None:
-        if of_kind(note) and where == "before the note":
+        if of_kind(note.event) and where == "before the note":
             crash()
-        if of_kind(note) and where == "within the note":
+        if of_kind(note.event) and where == "within the note":
             write(self, slot, note, **how)
             path = self._files[slot]
             os.truncate(path, path.stat().st_size // 2)
             crash()
         write(self, slot, note, **how)
-        if of_kind(note) and where == "after the note":
+        if of_kind(note.event) and where == "after the note":
             crash()
 
-    def inserting(self: Any, note: Any) -> None:
-        insert(self, note)
-        if of_kind(note) and where == "entry inserted":
+    def inserting(self: Any, event: Any, answer: Any) -> None:
+        insert(self, event, answer)
+        if of_kind(event) and where == "entry inserted":
             crash()
 
     def keeping(self: Any, user: str, request: str, body: bytes) -> bytes:

@@ -213,12 +213,12 @@ def test_a_crash_while_a_restart_is_settled_does_not_open_answers_again_v37(
             name, wanted = torn_at
             work = getattr(SQLiteStore, name)
 
-            def crashing(store: Any, given: Any) -> Any:
-                if wanted is None or given.event.body["type"] == wanted:
+            def crashing(store: Any, given: Any, *more: Any) -> Any:
+                if wanted is None or given.body["type"] == wanted:
                     if at == "commit":
-                        work(store, given)
+                        work(store, given, *more)
                     crash()
-                return work(store, given)
+                return work(store, given, *more)
 
             patch.setattr(SQLiteStore, name, crashing)
         with pytest.raises(KeyboardInterrupt):

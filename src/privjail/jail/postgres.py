@@ -130,14 +130,13 @@ class PostgresStore(Store):
                 writing.take_back()
                 raise
 
-    def _insert(self, note: Note) -> None:
-        event = note.event
+    def _insert(self, event: Event, answer: bytes | None) -> None:
         self._conn.execute(
             "INSERT INTO privjail_events VALUES (%s, %s, %s)", (event.seq, event.hash, spelled(event.body))
         )
-        if note.answer is not None:
+        if answer is not None:
             key = event.body["user"], event.body["request"]
-            self._conn.execute("INSERT INTO privjail_answers VALUES (%s, %s, %s)", (*key, note.answer))
+            self._conn.execute("INSERT INTO privjail_answers VALUES (%s, %s, %s)", (*key, answer))
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > %s THEN body END FROM privjail_events WHERE seq >= %s ORDER BY seq"

@@ -186,18 +186,19 @@ class State:
 
     def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
         kind, who, dataset = scope
-        limits = [(self.limits.get(scope), _whose(kind, who))]
+        limits = [(kind, self.limits.get(scope))]
         if kind == "user":
-            limits.append((caps.get(dataset), "of this block"))
-        for limit, whose in limits:
+            limits.append(("block", caps.get(dataset)))
+        for whose, limit in limits:
             # A cap of a block is about the first number only, ε or ρ.
-            if limit is not None and any(s > most for s, most in zip(self.total(scope), limit, strict=False)):
+            if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=False)]):
                 raise BudgetExceeded(
-                    f"this would raise what {dataset!r} has cost over the limit {whose} "
+                    f"this would raise what {dataset!r} has cost over the limit {_whose(whose, who)} "
                     f"({', '.join(f'{float(x):.12g}' for x in limit)}); nothing was charged",
                     do="use a smaller eps, or ask the curator for more",
                 )
 
 
 def _whose(kind: str, who: str) -> str:
-    return {"dataset": "of the data set", "user": "granted to you", "group": f"of group {who!r}"}[kind]
+    known = {"dataset": "of the data set", "user": "granted to you", "block": "of this block"}
+    return known.get(kind, f"of group {who!r}")

@@ -74,7 +74,7 @@ class Store:
 class Writing:
     """A transaction: append and it is kept when the block ends."""
 
-    def __init__(self, store: Store, insert: Callable[[Note], None]) -> None:
+    def __init__(self, store: Store, insert: Callable[[Event, bytes | None], None]) -> None:
         self._store, self._insert = store, insert
         self._before: list[Event | None] = []
 
@@ -82,7 +82,7 @@ class Writing:
         if self._before:
             raise TypeError("one entry in one transaction: the anchor holds no more")
         event = linked(self._store.last, body)
-        self._insert(Note(event, None if answer is None else answer[2]))
+        self._insert(event, None if answer is None else answer[2])
         self._before.append(self._store.last)
         self._store.last = event
         return event
@@ -243,16 +243,15 @@ class SQLiteStore(Store):
             if sync and writing.appended and self.last is not None:
                 self._safe = self.last.seq
 
-    def _insert(self, note: Note) -> None:
-        event = note.event
+    def _insert(self, event: Event, answer: bytes | None) -> None:
         try:
-            self._anchor.write(event.seq % 2, Note(event, note.answer, self._safe, self._run), sync=not machine_run())
+            self._anchor.write(event.seq % 2, Note(event, answer, self._safe, self._run), sync=not machine_run())
         except OSError as e:
             raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
         self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, event.text))
-        if note.answer is not None:
+        if answer is not None:
             key = event.body["user"], event.body["request"]
-            self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, note.answer))
+            self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, answer))
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
