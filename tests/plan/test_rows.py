@@ -49,4 +49,7 @@ def test_names_stay_what_they_are() -> None:
     count = Tally(chain(2), (AGE,), None)
 
     assert AGE.name == "bd40623c7a7b2daf5e6e8158e3f1f37d"
-    assert Add(Extreme("max", count), Offset(Extreme("min", count), Fraction(1, 3))).name == "742d353ee7e4298a5c5c67c82759dce7"
+    assert (
+        Add(Extreme("max", count), Offset(Extreme("min", count), Fraction(1, 3))).name
+        == "742d353ee7e4298a5c5c67c82759dce7"
+    )

@@ -77,14 +77,13 @@ class Session:
             if built not in self.held:
                 limits.check("depth of the plan", depth(built), limits.depth)
                 bytes_ = weigh.weight(built, limits)
-                self._room(bytes_)
+                if self._full(bytes_):
+                    self._make_room(bytes_)
                 self.held.add(built, bytes_)
             yield built
 
-    def _room(self, bytes_: int) -> None:
-        """Refuse what would not fit; what nobody uses any more is cleared away first."""
-        if not self._full(bytes_):
-            return
+    def _make_room(self, bytes_: int) -> None:
+        """Refuse what does not fit even after what nobody uses any more was cleared away."""
         self.forget_computed()
         gc.collect()
         limits = self.limits

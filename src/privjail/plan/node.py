@@ -63,8 +63,8 @@ class Interned(type):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(key) - 1}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
         put(made, "_key", key)
-        for name, value in zip(names, key[1:], strict=True):
-            put(made, name, value)
+        for i, name in enumerate(names, 1):
+            put(made, name, key[i])
         made.__post_init__()
         return made
 
@@ -182,12 +182,13 @@ def inputs_first(node: Node, missing: str) -> list[Node]:
     waiting = [node]
     while waiting:
         each = waiting[-1]
-        lacking = [c for c in children(each) if c not in order and getattr(c, missing) is None]
-        if lacking and each not in order:
-            waiting.extend(lacking)
-            continue
+        if each not in order:
+            lacking = [c for c in children(each) if c not in order and getattr(c, missing) is None]
+            if lacking:
+                waiting.extend(lacking)
+                continue
+            order[each] = None
         waiting.pop()
-        order[each] = None
     return list(order)
 
 
