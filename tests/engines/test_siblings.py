@@ -28,6 +28,22 @@ def test_a_data_set_that_is_opened_again_is_counted_anew() -> None:
         assert engine.evaluate(twos) == rows.count(2)
 
 
+def test_groups_of_one_key_in_two_tables_are_counted_each_in_its_own() -> None:
+    columns = (("k", IntDomain(False, 0, 9)), ("side", IntDomain(False, 0, 1)))
+    source = Source(Dataset("two sides", "two sides", columns, Unit()))
+    key, side = Column(source, "k"), Column(source, "side")
+    halves = [Filter(source, Compare("==", side, Lit.of(n))) for n in (0, 1)]
+    engine = PolarsEngine()
+    rng = np.random.default_rng(3)
+    data = {"k": rng.integers(0, 10, 500), "side": rng.integers(0, 2, 500)}
+    engine.add(source, pl.DataFrame(data))
+    for _ in range(2):
+        for n, half in enumerate(halves):
+            for k in range(3):
+                found = engine.evaluate(Tally(Filter(half, Compare("==", key, Lit.of(k))), (), None))
+                assert found == int(((data["k"] == k) & (data["side"] == n)).sum())
+
+
 @pytest.mark.parametrize("lengths", [(200, 300), (70_000, 30_000), (3, 40_000, 60_000), (2**31 - 1,)])
 def test_places_are_exact_and_missing_keys_have_none(lengths: tuple[int, ...]) -> None:
     """Products on both sides of 2**15 and 2**31; a missing key is numbered behind the labels."""

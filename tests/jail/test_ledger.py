@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import secrets
 from fractions import Fraction
@@ -112,7 +113,7 @@ def _defined(folder: JailFolder) -> tuple[Fraction, ...]:
 
 def test_asking_for_a_total_changes_nothing(folder: JailFolder) -> None:
     """A reader that made the account it asked for could replace one that a charge had just made."""
-    before = dict(folder.state.trees)
+    before = copy.deepcopy(folder.state.trees)
     assert folder.state.total(("user", "ann", "census")) == (0,)
     assert folder.state.trees == before
 

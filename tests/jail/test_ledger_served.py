@@ -15,6 +15,7 @@ import privjail.pandas as pd
 from privjail.client import Connection, connect
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded, DPError, PlanError
+from privjail.jail import privjail_pb2 as pb
 from privjail.jail.server import Options, Running, start
 from privjail.mechanisms.noise import Noise
 
@@ -120,6 +121,26 @@ def test_a_release_that_fails_after_its_charge_stays_charged_v25(tmp_path: Path)
         assert spent(tmp_path) == 2
     finally:
         jail.stop()
+
+
+def test_of_two_jails_that_answer_one_request_the_first_to_keep_is_the_one_that_is_seen(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two draws of noise for one charge would be two releases."""
+    ledger, other = running.service.ledger, pb.ReleaseReply(answers=[pb.Answer(number=-12345.0)]).SerializeToString()
+    keep = ledger.keep_answer
+
+    def late(user: str, request: str, body: bytes) -> bytes:
+        assert JailFolder(tmp_path / "jail").ledger.keep_answer(user, request, other) == other
+        return keep(user, request, body)
+
+    connection, request = connect(tmp_path / "ann.privjail"), secrets.token_bytes(16)
+    with monkeypatch.context() as slow:
+        slow.setattr(ledger, "keep_answer", late)
+        assert ask(connection, 1, request) == [-12345.0]
+    assert ask(connection, 1, request) == [-12345.0]
+    assert spent(tmp_path) == 1
+    assert ask(connection, 1) != [-12345.0]
 
 
 def test_what_is_refused_before_the_charge_costs_nothing(running: Running, tmp_path: Path) -> None:

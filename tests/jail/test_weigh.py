@@ -14,14 +14,16 @@ from .wire_fixtures import SCHEMA, people
 
 from privjail import pandas as pd
 from privjail.errors import DPError
-from privjail.jail import weigh
-from privjail.jail.limits import Limits
-from privjail.jail.sessions import Held
+from privjail.engines.polars import PolarsEngine
+from privjail.jail import decode, encode, weigh
+from privjail.jail.limits import LimitError, Limits
+from privjail.jail.sessions import Held, Session
 from privjail.ops.isin import IsIn
-from privjail.ops.numbers import Add, Extreme, Offset, Scale, Stack
-from privjail.ops.source import Column
+from privjail.ops.numbers import Add, Beside, Extreme, Offset, Scale, Stack
+from privjail.ops.sort import Sort
+from privjail.ops.source import Column, Source
 from privjail.ops.tally import Tally
-from privjail.plan.node import Lit, put
+from privjail.plan.node import Lit, children, put
 from privjail.plan.value import Value
 
 
@@ -49,6 +51,59 @@ def test_constants_are_weighed_with_the_node_that_holds_them() -> None:
 
     assert weigh.weight(many, Limits()) - weigh.weight(few, Limits()) >= 1_000 * weigh.NODE
     assert weigh.weight(long, Limits()) - weigh.weight(short, Limits()) >= 1_000
+
+
+def test_all_constants_are_weighed_in_whatever_field_they_stand() -> None:
+    """Fields that are passed over hold nothing that weighs."""
+    nodes = nodes_of_many_programs()
+    labelled = Stack((*(n for n in nodes if isinstance(n, Tally) and not n.keys),)[:2], ("a" * 500, "b" * 500))
+    heavy = 0
+    for node in (*nodes, labelled):
+        everything = sum(weigh._constants(value) for value in node.fields())
+        assert sum(weigh._constants(getattr(node, name)) for name in weigh._weighed(type(node))) == everything
+        heavy += everything > 0
+    assert heavy > 100 and weigh.weight(labelled, Limits()) > weigh.NODE + 1_000
+
+
+@pytest.mark.parametrize("make", [
+    lambda numbers: Stack(numbers, tuple(range(10))),
+    lambda numbers: Beside(tuple(Stack((each,), ("a",)) for each in numbers), tuple(range(10))),
+], ids=["stack", "beside"])  # fmt: skip
+def test_a_common_grid_that_would_be_too_fine_is_refused_before_it_is_looked_for(
+    make: Callable[[Any], Value], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (count,) = counts(1)
+    wide = make(tuple(Scale(count, Fraction(1, 2**bits - 1)) for bits in range(57, 67)))
+    built: list[type] = []
+    monkeypatch.setattr(decode, "make", lambda cls, values: (built.append(cls), cls(*values))[1])
+    with pytest.raises(LimitError, match=r"bits of a grid: 6\d\d is over this jail's limit of 560"):
+        take(wide, Limits(grid_bits=70))
+    assert built and type(wide) not in built
+    take(wide, Limits())
+    assert type(wide) in built
+
+
+def test_columns_of_one_step_are_limited() -> None:
+    frame = pd.from_frame(people(), "many columns", SCHEMA)
+    columns = tuple(Column(frame._rows.source, name) for name in SCHEMA)[:2]
+    finite = tuple(c for c in (Column(frame._rows.source, name) for name in SCHEMA) if c.domain.labels is not None)[:2]
+    for step in (Sort(frame._rows, columns, (0, 0)), Tally(frame._rows, finite, None)):
+        take(step, Limits(columns_per_step=2))
+        with pytest.raises(LimitError, match="columns in one step: 2 is over this jail's limit of 1"):
+            take(step, Limits(columns_per_step=1))
+
+
+def take(node: Any, limits: Limits) -> None:
+    """What a jail does with a node and all below it, as a client sends them."""
+    numbers: dict[int, int] = {}
+    source, messages = node, []
+    while not isinstance(source, Source):
+        source = children(source)[0]
+    for group in encode.unsent([node], ()):
+        first = len(numbers) + 1
+        numbers.update((id(each), number) for number, each in enumerate(group, first))
+        messages.append(encode.nodes(group, first, lambda each: numbers[id(each)]))
+    Session("ann", PolarsEngine, limits).take(messages, lambda name: source)
 
 
 def test_a_value_is_weighed_before_its_facts_are_derived() -> None:

@@ -63,8 +63,8 @@ class Anchor:
     """Two files that take turns, so that one of them is whole whenever the other is being written."""
 
     def __init__(self, folder: Path) -> None:
+        self._held: dict[int, int] = {}  # files that stay open: to open costs more than to write
         self._files = (folder / "anchor.0", folder / "anchor.1")
-        self._held: dict[int, tuple[int, os.stat_result]] = {}  # files that stay open: to open costs more than to write
 
     def write(self, slot: int, note: Note, sync: bool = True) -> None:
         """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
@@ -86,23 +86,21 @@ class Anchor:
         """The file that is there now, and its size: it may have been replaced or removed since it was opened."""
         path = self._files[slot]
         if slot in self._held:
-            fd, opened = self._held[slot]
+            fd = self._held[slot]
             try:
                 now = os.stat(path)
-                if os.path.samestat(now, opened):
+                if os.path.samestat(now, os.fstat(fd)):
                     return fd, now.st_size
             except FileNotFoundError:
                 pass  # it is made again
             del self._held[slot]
             os.close(fd)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        opened = os.fstat(fd)
-        self._held[slot] = fd, opened
-        return fd, opened.st_size
+        fd = self._held[slot] = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        return fd, os.fstat(fd).st_size
 
     def close(self) -> None:
         while self._held:
-            os.close(self._held.popitem()[1][0])
+            os.close(self._held.popitem()[1])
 
     def __del__(self) -> None:
         self.close()

@@ -72,7 +72,7 @@ class Session:
             if by_columns:
                 limits.check("columns in one step", len(values[1]), limits.columns_per_step)
             if on_grids:
-                weigh.grids(cls, values, limits)
+                weigh.grids(values[0], limits)
             built = decode.make(cls, values)
             if built not in self.held:
                 limits.check("depth of the plan", depth(built), limits.depth)

@@ -200,5 +200,6 @@ class State:
 
 
 def _whose(kind: str, who: str) -> str:
-    known = {"dataset": "of the data set", "user": "granted to you", "block": "of this block"}
-    return known.get(kind, f"of group {who!r}")
+    if kind == "group":
+        return f"of group {who!r}"
+    return {"dataset": "of the data set", "user": "granted to you", "block": "of this block"}[kind]

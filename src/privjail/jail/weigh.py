@@ -22,15 +22,12 @@ from privjail.plan.rows import Rows
 from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
-ON_ONE_GRID = (Add, Stack, Beside)  # operations whose inputs need a common grid
+ON_ONE_GRID = (Stack, Beside)  # operations on any number of inputs, which need a common grid
 ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
 
 
-def grids(cls: type[Node], values: tuple[Any, ...], limits: Limits) -> None:
+def grids(inputs: tuple[Value, ...], limits: Limits) -> None:
     """Refuse, before it is built, what has no common grid that is coarse enough."""
-    if cls is Add and values[0].grid is values[1].grid:
-        return
-    inputs = values if cls is Add else values[0]
     found = {each.grid for each in inputs}
     if len(found) > 1:
         limits.check("bits of a grid", sum(map(_bits, found)), 8 * limits.grid_bits)
