@@ -33,6 +33,7 @@ from rich.progress import Progress  # noqa: E402
 
 import privjail as pj  # noqa: E402
 from privjail import pandas as pd  # noqa: E402
+from privjail.client import connect  # noqa: E402
 from privjail.curator.folder import JailFolder  # noqa: E402
 
 Row = tuple[str, str, str, str]  # work, rival, target, measured
@@ -126,7 +127,7 @@ def releases(file: Path, files: tuple[str, str, str], runs: int) -> list[Row]:
             there: list[float] = []
             for _ in range(runs + 3):
                 there.append(milliseconds(lambda query=query: query(remote)))  # type: ignore[misc]
-                with in_process():
+                with answered_by(None):
                     here.append(milliseconds(lambda query=query: query(local)))  # type: ignore[misc]
             wire, own = statistics.median(there[3:]), statistics.median(here[3:])
             rows.append((f"{name}, over the wire", "in process", "+ ≤ 3 ms", f"+ {wire - own:.2f} ms ({wire:.2f} ms)"))
@@ -134,11 +135,11 @@ def releases(file: Path, files: tuple[str, str, str], runs: int) -> list[Row]:
 
 
 @contextlib.contextmanager
-def in_process() -> Iterator[None]:
-    """Answer from this process for a moment, without ending the connection."""
+def answered_by(connection: Any) -> Iterator[None]:
+    """Ask another jail for a moment, or this process itself (None), without ending the connection."""
     from privjail import session
 
-    kept, session._connection = session._connection, None
+    kept, session._connection = session._connection, connection
     try:
         yield
     finally:
@@ -199,17 +200,35 @@ def rival_ms(files: tuple[str, str, str], seconds: float) -> float | None:
 # -- a long session
 
 
-def long_session(file: Path, releases_: int, advance: Callable[[], Any]) -> list[Row]:
-    """Different counts, over and over: the last hundreds beside the first ones, in wall-clock time."""
+def long_session(file: Path, files: tuple[str, str, str], releases_: int, advance: Callable[[], Any]) -> list[Row]:
+    """Different counts, over and over; then in turns with a session of a new jail, from its 100th release on.
+
+    The machine is not equally fast at the beginning and at the end, but it is for both sessions.
+    """
+
+    def took(df: Any, i: int) -> float:
+        return milliseconds(lambda: df[df["age"] > i % 90].shape[0].reveal(eps=1e-6))
+
     with connected(file):
         df = pd.read_csv("adult")
-        took = []
         for i in range(releases_):
-            took.append(milliseconds(lambda i=i: df[df["age"] > i % 90].shape[0].reveal(eps=1e-6)))  # type: ignore[misc]
+            took(df, i)
             advance()
-    first, last = statistics.median(took[50:550]), statistics.median(took[-500:])
-    measured = f"{last / first:.2f} ({first:.2f} → {last:.2f} ms)"
-    return [(f"release {releases_:,} of a session", "its 100th", "≤ 1.2", measured)]
+        with served(files) as other:
+            young = connect(other)
+            with answered_by(young):
+                fresh = pd.read_csv("adult")
+                for i in range(100):
+                    took(fresh, i)
+            first, last = [], []
+            for i in range(500):
+                last.append(took(df, i))
+                with answered_by(young):
+                    first.append(took(fresh, i))
+            young.close()
+    before, after = statistics.median(first), statistics.median(last)
+    measured = f"{after / before:.2f} ({before:.2f} → {after:.2f} ms, in turns)"
+    return [(f"release {releases_:,} of a session", "the 100th of one", "≤ 1.2", measured)]
 
 
 # -- imports
@@ -248,7 +267,7 @@ def rows(quick: bool = False) -> list[Row]:
         progress.advance(steps)
         out += imports(RUNS)
         progress.advance(steps)
-        out += long_session(file, many, lambda: progress.advance(session))
+        out += long_session(file, files, many, lambda: progress.advance(session))
         progress.advance(steps)
     return out
 
