@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,12 @@ def test_many_honest_records_are_kept(parties):
     names = [f"honest {i}" for i in range(300)]
     results = sent(parties, *((name, good(parties, None if i % 17 == 16 else i % 16)) for i, name in enumerate(names)))
     assert {status for status, _ in results} == {"kept"}
+
+
+def test_the_command_stops_after_as_many_failures_as_the_library():
+    from privjail.encrypted import cli, decrypt
+
+    assert inspect.signature(cli.decrypt).parameters["failures"].default == decrypt.FAILURES
 
 
 def test_after_too_many_failures_nothing_is_checked_until_the_operator_says_so(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import random
 import secrets
 from fractions import Fraction
@@ -300,6 +301,14 @@ def test_a_request_id_is_charged_once_and_only_for_what_it_was_used(folder: Jail
         spend(folder, "ann", (cells()[0], 2), request=request, digest="another")
     spend(folder, "bob", (cells()[0], 1), request=request)  # ids are each user's own
     assert again(folder).total(DATASET) == (2,)
+
+
+def test_entries_say_when_they_were_written(folder: JailFolder) -> None:
+    folder.grant("ann", "census", [5], False, None)
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    spend(folder, "ann", (cells()[0], 1))
+    written = datetime.datetime.fromisoformat(folder.events()[-1].body["at"])
+    assert before <= written <= datetime.datetime.now(datetime.UTC)
 
 
 def test_the_first_answer_that_was_kept_stands(folder: JailFolder) -> None:

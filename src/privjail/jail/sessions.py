@@ -47,8 +47,7 @@ class Session:
                 for number, built in enumerate(self._built(message, source), message.id):
                     before = self.nodes.get(number)
                     if before is None:
-                        if len(self.nodes) >= limits.nodes_per_session:
-                            limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
+                        limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
                         new.append(number)
                         self.nodes[number] = built
                     elif before is not built:
