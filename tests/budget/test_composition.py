@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pandas
 import pytest
 
 import privjail as pj
+from privjail.pandas import from_frame
 
-from .people import TENTH, People
+from .people import SCHEMA, TENTH, People
 
 
 def _reveal(*numbers: Any, eps: float = 0.1) -> None:
@@ -250,3 +252,13 @@ def test_noise_on_a_coarser_grid_is_charged_above_groups_that_can_change_togethe
     for _, group in again.df.groupby("region"):
         group.income.sum().reveal(eps=1e-7)
     assert again.cost() == Fraction(1, 10**7)
+
+
+def test_groups_of_a_wide_table_without_missing_values_exclude_each_other() -> None:
+    """dropna() is one partition, however many columns it looks at: cells have a greatest depth."""
+    columns = [f"x{i}" for i in range(70)]
+    schema = {name: {"type": "Int64", "range": [0, 9]} for name in columns} | {"sex": SCHEMA["sex"]}
+    wide = from_frame(pandas.DataFrame({name: [1] for name in columns} | {"sex": ["F"]}), "a wide table", schema)
+    complete = wide.dropna()
+    _reveal(*(group.shape[0] for _, group in complete.groupby("sex")))
+    assert pj.consumed_privacy_budget()["a wide table"] == 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from privjail.errors import PlanError
@@ -63,3 +64,11 @@ class Not(Expr):
 def negation(a: Expr) -> Expr:
     """~~a is a, so that a filter and its complement fall into one partition."""
     return a.a if isinstance(a, Not) else Not(a)
+
+
+def joined(op: str, parts: Sequence[Expr]) -> Expr:
+    """All parts joined by one operation, as a tree that is not deep."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return Logic(op, joined(op, parts[:half]), joined(op, parts[half:]))

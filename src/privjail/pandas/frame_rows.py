@@ -7,7 +7,7 @@ from typing import Any, Self
 from privjail.errors import PlanError, RowsError
 from privjail.ops.filter import keep
 from privjail.ops.isin import IsNull
-from privjail.ops.logic import Logic, negation
+from privjail.ops.logic import joined, negation
 from privjail.ops.slice import Slice
 from privjail.ops.sort import Sort
 from privjail.pandas.frame_columns import FrameColumns
@@ -91,16 +91,11 @@ class FrameRows(FrameColumns):
             raise PlanError(f"how must be 'any' or 'all', got {how!r}")
         names = list(self._exprs) if subset is None else self._names(subset)
         nulls: list[Expr] = [IsNull(self._expr(n)) for n in names if self._expr(n).domain.nullable]
-        rows = self._rows
-        if how == "any":
-            for null in nulls:
-                rows = keep(rows, negation(null))
-        elif nulls and len(nulls) == len(names):
-            every = nulls[0]
-            for null in nulls[1:]:
-                every = Logic("&", every, null)
-            rows = keep(rows, negation(every))
-        return self._new(self._exprs, rows)
+        if not nulls or (how == "all" and len(nulls) < len(names)):
+            return self._new(self._exprs, self._rows)
+        # One condition, and so one partition: one for each column would leave no depth for the groups of a wide table.
+        dropped = joined("|" if how == "any" else "&", nulls)
+        return self._new(self._exprs, keep(self._rows, negation(dropped)))
 
     def groupby(self, by: Any, *, sort: bool = True, observed: bool = False, dropna: bool = True) -> Any:
         """Groups by one or more columns with finitely many values; absent values give empty groups."""
