@@ -32,8 +32,7 @@ def folder(tmp_path: Path, url: str) -> JailFolder:
 
 def edit(url: str, *statements: str) -> None:
     with psycopg.connect(url) as db:
-        for table in ("events", "answers"):
-            db.execute(f"ALTER TABLE privjail_{table} DISABLE TRIGGER ALL")  # type: ignore[arg-type]
+        db.execute("ALTER TABLE privjail_events DISABLE TRIGGER ALL")
         for statement in statements:
             db.execute(statement)  # type: ignore[arg-type]
 
@@ -57,7 +56,7 @@ def test_two_jails_see_each_others_charges_and_answers(folder: JailFolder, tmp_p
 def test_the_tables_are_append_only(folder: JailFolder, url: str) -> None:
     for statement in (
         "DELETE FROM privjail_events",
-        "UPDATE privjail_answers SET body = ''",
+        "UPDATE privjail_events SET answer = ''",
         "TRUNCATE privjail_events",
     ):
         with psycopg.connect(url) as db, pytest.raises(psycopg.errors.RaiseException, match="append-only"):

@@ -41,7 +41,7 @@ class DurableLedger:
     def _apply(self, event: Event) -> None:
         """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
         try:
-            self.state.apply(event.body)
+            self.state.apply(event)
         except Exception:
             self._broken = True
             raise
@@ -122,11 +122,11 @@ class DurableLedger:
         with self._lock:
             self.refresh()
             self._not_lost(user, request)
-            digest = self.state.answers.get((user, request))
-            if digest is None:
+            answered = self.state.answers.get((user, request))
+            if answered is None:
                 return None
-            body = self._again(lambda: self._store.kept(user, request))
-        if body is None or hashlib.sha256(body).hexdigest() != digest:
+            body = self._again(lambda: self._store.kept(answered.seq))
+        if body is None or hashlib.sha256(body).hexdigest() != answered.sha256:
             raise LedgerError("the answer that was kept for this request was lost or changed")
         return body
 
@@ -140,7 +140,7 @@ class DurableLedger:
                 self._refresh()
                 self._not_lost(user, request)
                 if (user, request) not in self.state.answers:
-                    event = writing.append(entry, (user, request, body))
+                    event = writing.append(entry, body)
             if event is not None:
                 self._apply(event)
             return event is not None

@@ -11,19 +11,16 @@ from typing import Any
 
 from privjail.errors import DPError
 from privjail.jail.anchor import Anchor, Note
-from privjail.jail.events import Event, LedgerError, rolled_back, spelled
+from privjail.jail.events import Event, LedgerError, rolled_back
 from privjail.jail.store import Row, Store, StoreLost, Writing
 
 LOCK = 0x50524A4C  # one advisory lock for the whole ledger: a release checks and writes under it
 TABLES = """
-CREATE TABLE IF NOT EXISTS privjail_events (seq BIGINT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS privjail_answers
-    ("user" TEXT, request TEXT, body BYTEA NOT NULL, PRIMARY KEY ("user", request));
+CREATE TABLE IF NOT EXISTS privjail_events
+    (seq BIGINT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BYTEA);
 CREATE OR REPLACE FUNCTION privjail_keep() RETURNS trigger LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'append-only'; END $$;
 CREATE OR REPLACE TRIGGER privjail_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON privjail_events
-    FOR EACH STATEMENT EXECUTE FUNCTION privjail_keep();
-CREATE OR REPLACE TRIGGER privjail_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON privjail_answers
     FOR EACH STATEMENT EXECUTE FUNCTION privjail_keep();
 """
 
@@ -131,23 +128,18 @@ class PostgresStore(Store):
                 raise
 
     def _insert(self, event: Event, answer: bytes | None) -> None:
-        self._conn.execute(
-            "INSERT INTO privjail_events VALUES (%s, %s, %s)", (event.seq, event.hash, spelled(event.body))
-        )
-        if answer is not None:
-            key = event.body["user"], event.body["request"]
-            self._conn.execute("INSERT INTO privjail_answers VALUES (%s, %s, %s)", (*key, answer))
+        entry = event.seq, event.hash, event.text, answer
+        self._conn.execute("INSERT INTO privjail_events VALUES (%s, %s, %s, %s)", entry)
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > %s THEN body END FROM privjail_events WHERE seq >= %s ORDER BY seq"
         with self._lock, self._guarded():
             return list(self._db().execute(query, (seq, seq)).fetchall())
 
-    def kept(self, user: str, request: str) -> bytes | None:
-        query = 'SELECT body FROM privjail_answers WHERE "user" = %s AND request = %s'
+    def kept(self, seq: int) -> bytes | None:
         with self._lock, self._guarded():
-            row = self._db().execute(query, (user, request)).fetchone()
-        return None if row is None else bytes(row[0])
+            row = self._db().execute("SELECT answer FROM privjail_events WHERE seq = %s", (seq,)).fetchone()
+        return None if row is None or row[0] is None else bytes(row[0])
 
     def renew_anchor(self) -> None:
         with self.writing():

@@ -6,12 +6,12 @@ import datetime
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP, RenyiDP
 from privjail.budget.tree import CostTree
 from privjail.errors import BudgetExceeded, PlanError
-from privjail.jail.events import LedgerError, amounts
+from privjail.jail.events import Event, LedgerError, amounts
 from privjail.ops.source import Unit
 from privjail.plan.cells import Address
 
@@ -47,6 +47,13 @@ class UserEntry:
         return not self.revoked and (self.expires is None or now < datetime.datetime.fromisoformat(self.expires))
 
 
+class Answered(NamedTuple):
+    """The hash of an answer, and the entry that it is kept with."""
+
+    sha256: str
+    seq: int
+
+
 @dataclass
 class State:
     """Built by applying events one after another; nothing else changes it."""
@@ -58,49 +65,49 @@ class State:
     former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
     trees: dict[Scope, CostTree] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
-    answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): hash of what was answered
+    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
     lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
     releases: int = 0
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
     # -- applying
 
-    def apply(self, body: dict[str, Any]) -> None:
-        act = getattr(self, f"_on_{body.get('type')}", None)
+    def apply(self, event: Event) -> None:
+        act = getattr(self, f"_on_{event.body.get('type')}", None)
         if act is None:
             raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
         with self._lock:
-            act(body)
+            act(event.body, event.seq)
 
-    def _on_init(self, body: dict[str, Any]) -> None:
+    def _on_init(self, body: dict[str, Any], seq: int) -> None:
         """The first event: says what jail this is."""
 
-    def _on_anchor(self, body: dict[str, Any]) -> None:
+    def _on_anchor(self, body: dict[str, Any], seq: int) -> None:
         """The curator had the anchor renewed: logged, since it may hide a rollback."""
 
-    def _on_dataset(self, body: dict[str, Any]) -> None:
+    def _on_dataset(self, body: dict[str, Any], seq: int) -> None:
         name = body["name"]
         notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
         self.datasets[name] = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"])
         self._set(("dataset", "", name), notion.limit)
 
-    def _on_remove(self, body: dict[str, Any]) -> None:
+    def _on_remove(self, body: dict[str, Any], seq: int) -> None:
         self.datasets[body["name"]].removed = True
 
-    def _on_user(self, body: dict[str, Any]) -> None:
+    def _on_user(self, body: dict[str, Any], seq: int) -> None:
         self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
 
-    def _on_revoke(self, body: dict[str, Any]) -> None:
+    def _on_revoke(self, body: dict[str, Any], seq: int) -> None:
         if body["dataset"] is None:
             self.users[body["who"]].revoked = True
         else:
             self.limits.pop((body["scope"], body["who"], body["dataset"]), None)
 
-    def _on_group(self, body: dict[str, Any]) -> None:
+    def _on_group(self, body: dict[str, Any], seq: int) -> None:
         self.groups[body["name"]] = frozenset(body["members"])
 
-    def _on_limit(self, body: dict[str, Any]) -> None:
+    def _on_limit(self, body: dict[str, Any], seq: int) -> None:
         self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
 
     def _set(self, scope: Scope, limit: Cost | None) -> None:
@@ -114,17 +121,17 @@ class State:
             self.requests[user, request] = digest
             self.releases += 1
 
-    def _on_charge(self, body: dict[str, Any]) -> None:
+    def _on_charge(self, body: dict[str, Any], seq: int) -> None:
         self.charged(body["user"], body["request"], body["digest"])
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
                 self._tree(scope).add(steps, amounts(cost) or ())
 
-    def _on_answer(self, body: dict[str, Any]) -> None:
-        self.answers[body["user"], body["request"]] = body["sha256"]
+    def _on_answer(self, body: dict[str, Any], seq: int) -> None:
+        self.answers[body["user"], body["request"]] = Answered(body["sha256"], seq)
 
-    def _on_lost(self, body: dict[str, Any]) -> None:
+    def _on_lost(self, body: dict[str, Any], seq: int) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
         self.lost.update((user, request) for user, request in body["requests"])
 

@@ -16,7 +16,6 @@ from privjail.jail.events import Event, LedgerError, checked, linked, rolled_bac
 
 Row = tuple[Any, Any, Any]
 FIRST = -(2**63)  # below any entry, so that none is overlooked
-Answer = tuple[str, str, bytes]  # user, request id, what was answered
 
 
 class StoreLost(LedgerError):
@@ -24,7 +23,7 @@ class StoreLost(LedgerError):
 
 
 class Store:
-    """An append-only chain of events, and the answers that were given."""
+    """An append-only chain of events; one that says what was answered has the answer beside it."""
 
     def __init__(self) -> None:
         self.last: Event | None = None
@@ -40,8 +39,8 @@ class Store:
         """The entry with this number, without its body, and all later ones."""
         raise TypeError
 
-    def kept(self, user: str, request: str) -> bytes | None:
-        """The answer that was kept for a request."""
+    def kept(self, seq: int) -> bytes | None:
+        """The answer that was kept with an entry."""
         raise TypeError
 
     def start(self) -> list[Event]:
@@ -78,11 +77,11 @@ class Writing:
         self._store, self._insert = store, insert
         self._before: list[Event | None] = []
 
-    def append(self, body: dict[str, Any], answer: Answer | None = None) -> Event:
+    def append(self, body: dict[str, Any], answer: bytes | None = None) -> Event:
         if self._before:
             raise TypeError("one entry in one transaction: the anchor holds no more")
         event = linked(self._store.last, body)
-        self._insert(event, None if answer is None else answer[2])
+        self._insert(event, answer)
         self._before.append(self._store.last)
         self._store.last = event
         return event
@@ -98,11 +97,9 @@ class Writing:
 
 
 TABLES = (
-    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)",
-    "CREATE TABLE answers (user TEXT, request TEXT, body BLOB NOT NULL, PRIMARY KEY (user, request)) WITHOUT ROWID",
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BLOB)",
     *(
-        f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END"
-        for table in ("events", "answers")
+        f"CREATE TRIGGER events_{verb} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'append-only'); END"
         for verb in ("UPDATE", "DELETE")
     ),
 )
@@ -169,9 +166,7 @@ class SQLiteStore(Store):
                 self._run = UNSETTLED if restarted else ""
                 note = owed(self._anchor, events) if events or any(self._anchor.both()) else None
                 if note is not None:
-                    body = note.event.body
-                    answer = None if note.answer is None else (body["user"], body["request"], note.answer)
-                    events.append(writing.append(body, answer))
+                    events.append(writing.append(note.event.body, note.answer))
             return events if not restarted else events + self._settle(events)
 
     def _settle(self, events: list[Event]) -> list[Event]:
@@ -195,7 +190,7 @@ class SQLiteStore(Store):
     def _note_anew(self, events: list[Event]) -> None:
         self._sync_log()
         for event in events[-2:]:
-            self._anchor.write(event.seq % 2, Note(event, self._answer_of(event), event.seq, self._run))
+            self._anchor.write(event.seq % 2, Note(event, self.kept(event.seq), event.seq, self._run))
 
     def _sync_log(self) -> None:
         """See to it that what is read is on disk: a process may have ended after it wrote, before it synced."""
@@ -207,10 +202,6 @@ class SQLiteStore(Store):
             os.fsync(fd)
         finally:
             os.close(fd)
-
-    def _answer_of(self, event: Event) -> bytes | None:
-        body = event.body
-        return self.kept(body["user"], body["request"]) if body["type"] == "answer" else None
 
     def news(self) -> list[Event]:
         with self._lock, self._guarded:
@@ -248,22 +239,17 @@ class SQLiteStore(Store):
             self._anchor.write(event.seq % 2, Note(event, answer, self._safe, self._run), sync=not machine_run())
         except OSError as e:
             raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
-        self._db.execute("INSERT INTO events VALUES (?, ?, ?)", (event.seq, event.hash, event.text))
-        if answer is not None:
-            key = event.body["user"], event.body["request"]
-            self._db.execute("INSERT INTO answers VALUES (?, ?, ?)", (*key, answer))
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (event.seq, event.hash, event.text, answer))
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
         with self._lock, self._guarded:
             return self._db.execute(query, (seq, seq)).fetchall()
 
-    def kept(self, user: str, request: str) -> bytes | None:
+    def kept(self, seq: int) -> bytes | None:
         with self._lock, self._guarded:
-            row = self._db.execute(
-                "SELECT body FROM answers WHERE user = ? AND request = ?", (user, request)
-            ).fetchone()
-        return None if row is None else bytes(row[0])
+            row = self._db.execute("SELECT answer FROM events WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None or row[0] is None else bytes(row[0])
 
     def renew_anchor(self) -> None:
         with self.writing():
