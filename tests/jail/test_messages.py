@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 import secrets
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -81,3 +83,33 @@ def test_numbers_for_one_and_the_same_node_are_limited_too(ann: Analyst) -> None
 
     assert "numbers in the session" in details
     assert ann.nodes() == 4_002
+
+
+def test_numbers_that_will_not_be_used_again_are_free_after_the_answer(ann: Analyst) -> None:
+    """Over a call of its own and over a stream; and for the next request, also if nobody tidied up in between."""
+    service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
+
+    def request(column: str) -> pb.ReleaseRequest:
+        plan = Plan()
+        plan.ask(plan.count(None, plan.column(column)))
+        plan.request.session = ann.session
+        plan.request.forget.extend(range(1, plan.next))
+        return plan.request
+
+    assert len(ann.send(request("city"))) == 1
+    assert session.nodes == {} and not session.leaving
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stream = ann.channel.stream_stream("/privjail.v1.Jail/Releases")(iter(requests.get, None), metadata=ann.metadata)
+    requests.put(request("city").SerializeToString())
+    assert pb.Released.FromString(next(stream)).HasField("reply")
+    deadline = time.monotonic() + 10
+    while session.nodes and time.monotonic() < deadline:
+        time.sleep(0.01)  # the answer goes first
+    assert session.nodes == {} and not session.leaving
+    requests.put(None)
+
+    service.release(request("city"), "ann")
+    assert session.nodes != {}
+    service.release(request("grade"), "ann")  # the same numbers for other nodes
+    service.tidy()
+    assert session.nodes == {}

@@ -120,6 +120,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 
     def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
         reply, refusal = self._attempt(name, message, body, Caller(context))
+        self._service.tidy()
         return reply if refusal is None else context.abort(*refusal)
 
     def _stream(self, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
@@ -135,6 +136,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
                 yield released
                 if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
                     return  # who may ask nothing more holds no thread
+                self._service.tidy()
                 place.busy = False
 
     def _next(self, body: bytes, caller: Caller) -> pb.Released:

@@ -6,9 +6,9 @@ import hashlib
 import logging
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from privjail.budget.notions import Cost
@@ -44,6 +44,7 @@ class Service:
         self.sessions = Sessions(limits, self._engine)
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
+        self._untidy: deque[Session] = deque()
         self._at_work: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -115,6 +116,7 @@ class Service:
             with deadline.shield():
                 return self.catalogue.source(decode.text(name), user)
 
+        session.tidy()  # if nobody had the time for it
         new = session.take(request.nodes, source)
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
@@ -123,8 +125,21 @@ class Service:
         except BaseException:
             session.forget(new)
             raise
-        session.forget(request.forget)
+        if request.forget:
+            session.leaving = list(request.forget)
+            self._untidy.append(session)
         return reply
+
+    def tidy(self) -> None:
+        """What can wait until an answer is on its way. Whoever holds a session has tidied it, or will."""
+        with suppress(IndexError):
+            while True:
+                session = self._untidy.popleft()
+                if session.lock.acquire(blocking=False):
+                    try:
+                        session.tidy()
+                    finally:
+                        session.lock.release()
 
     def _ask(self, session: Session, message: pb.Ask) -> Ask:
         value = session.nodes.get(message.value)
