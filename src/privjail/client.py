@@ -51,7 +51,7 @@ class Connection:
     # -- calls
 
     def _call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
-        import grpc
+        from privjail.jail.rpc import grpc
 
         attempt = self._exchange if method == "Release" else self._unary(method, reply)
         deadline = time.monotonic() + patience
@@ -76,7 +76,7 @@ class Connection:
 
     def _exchange(self, request: Any) -> Any:
         """Release over the stream, which takes half the time of a call; by a call if the jail has no stream left."""
-        import grpc
+        from privjail.jail.rpc import grpc
 
         # Until the answer is there, the stream is not ours to use again: whatever happens, an answer that is still on
         # its way must not be taken for the next one.
@@ -266,7 +266,7 @@ class Stream:
 
 def _refused(status: str, details: str) -> Exception:
     """What a call of its own would have raised."""
-    import grpc
+    from privjail.jail.rpc import grpc
 
     class Refused(grpc.RpcError):  # type: ignore[misc]
         def code(self) -> Any:
@@ -304,7 +304,7 @@ def _stranger(e: Any) -> bool:
 
 def _error(e: Any) -> DPError:
     """The jail's error, as if it had been raised here."""
-    import grpc
+    from privjail.jail.rpc import grpc
 
     try:
         name, what, plan, do = json.loads(e.details())
@@ -327,7 +327,7 @@ def connect(
     user_certificate: Any = None, insecure_loopback: bool = False,
 ) -> Connection:  # fmt: skip
     """Connect to a jail: by the connection file that the curator gave, or by address, token and certificate."""
-    import grpc
+    from privjail.jail.rpc import grpc
 
     if token is None and Path(address).is_file():
         given = json.loads(Path(address).read_text(encoding="utf-8"))

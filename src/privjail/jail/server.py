@@ -15,8 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import grpc
-
 from privjail.errors import DPError, InternalError
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
@@ -24,6 +22,7 @@ from privjail.jail.decode import parse
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Busy, Limits
 from privjail.jail.metrics import serve_metrics
+from privjail.jail.rpc import grpc
 from privjail.jail.service import Service, on_clock
 from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import grpc
-
 from privjail.jail.limits import Limits
+from privjail.jail.rpc import grpc
 
 
 class Place:
