@@ -8,10 +8,11 @@ from privjail.ops.source import Column, Dataset, Source, Unit
 from privjail.ops.tally import Tally
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
+from privjail.ops.logic import joined
 from privjail.ops.numbers import Add, Extreme, Offset
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
-from privjail.plan.rows import STEPS_SHOWN, Rows
+from privjail.plan.rows import ROOM, Rows
 
 PEOPLE = Source(Dataset("people", "people", (("age", IntDomain(False, 0, 120)),), Unit()))
 AGE = Column(PEOPLE, "age")
@@ -25,13 +26,25 @@ def chain(steps: int) -> Rows:
 
 
 def test_of_a_long_chain_the_source_and_the_last_steps_are_shown() -> None:
-    def words(first: int, last: int) -> list[str]:
-        return [chain(i).shown() for i in range(first, last + 1)]
+    for steps in range(60):
+        words = [PEOPLE.shown(), *(chain(i).shown() for i in range(1, steps + 1))]
+        shown = str(chain(steps)).split(" | ")
+        whole = " | ".join(words[1:])
+        if len(whole) <= ROOM:
+            assert shown == words
+            continue
+        assert shown[0] == words[0] and "…" in shown[1] and words[-len(shown[2:]):] == shown[2:]
+        assert ROOM - 3 <= len(" | ".join(shown[1:])) <= ROOM + 4  # as much as there is room for
 
-    for steps in range(STEPS_SHOWN + 1):
-        assert str(chain(steps)).split(" | ") == [PEOPLE.shown(), *words(1, steps)]
-    for steps in (STEPS_SHOWN + 1, STEPS_SHOWN + 2, STEPS_SHOWN + 30):
-        assert str(chain(steps)).split(" | ") == [PEOPLE.shown(), "…", *words(steps - STEPS_SHOWN + 1, steps)]
+
+def test_a_long_step_does_not_hide_those_after_it() -> None:
+    """What an audit log is read for: which part of the data was asked about."""
+    everyone = Compare("==", AGE, Lit.of(7))
+    long = Filter(PEOPLE, joined("|", [Compare(">", AGE, Lit.of(i)) for i in range(60)]))
+    shown = str(Tally(Filter(long, everyone), (), None))
+
+    assert shown.startswith("people | filter(") and shown.endswith("… | filter((age == 7)) | count")
+    assert str(long).endswith("…")
 
 
 def test_an_address_is_the_path_whichever_cell_is_asked_first() -> None:

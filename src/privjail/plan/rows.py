@@ -19,7 +19,7 @@ from privjail.plan.node import Lit, Node, put
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # likewise a filter below this many others
 MOST_BASES = 64  # slices and windows, one on top of another
-STEPS_SHOWN = 12  # of a long chain
+ROOM = 200  # characters for the steps of a chain: the newest, for they tell one part of the data from another
 
 
 class Lineage(NamedTuple):
@@ -127,11 +127,13 @@ class Rows(Node):
 
     def __str__(self) -> str:
         steps: list[str] = []
-        rows = self
-        while rows.parent is not None and len(steps) < STEPS_SHOWN:
-            steps.append(rows.shown())
+        rows, left = self, ROOM
+        while rows.parent is not None and left > 0:
+            text = rows.shown()
+            steps.append(text if len(text) <= left else text[: left - 1] + "…")
+            left -= len(text) + len(" | ")
             rows = rows.parent
-        if rows.parent is not None:
+        if rows.parent is not None and not steps[-1].endswith("…"):
             steps.append("…")
         return " | ".join([self.source.shown(), *reversed(steps)])
 
