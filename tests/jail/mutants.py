@@ -17,7 +17,7 @@ STRANGE_REALS = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1.79769313486
 
 def field(r: random.Random, ids: list[int], depth: int = 0) -> pb.Field:
     """Any field at all."""
-    match r.randrange(10):
+    match r.randrange(12):
         case 0:
             return pb.Field(none=True)
         case 1:
@@ -34,6 +34,10 @@ def field(r: random.Random, ids: list[int], depth: int = 0) -> pb.Field:
             return pb.Field(list=pb.Fields(items=[field(r, ids, depth + 1) for _ in range(r.choice([0, 1, 2, 3, 40]))]))
         case 8:
             return pb.Field(interval=pb.Interval(left=r.choice(STRANGE_REALS), right=1, closed=r.choice(["left", "", "x"])))
+        case 9:
+            return pb.Field(reals=pb.Reals(items=r.choices(STRANGE_REALS, k=r.choice([0, 1, 2, 40]))))
+        case 10:
+            return pb.Field(wholes=pb.Wholes(items=r.choices(STRANGE_NUMBERS, k=r.choice([0, 1, 2, 40]))))
     return r.choice([pb.Field(), pb.Field(dataset=r.choice(["people", "secret", *STRANGE_TEXT]))])
 
 

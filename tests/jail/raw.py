@@ -38,6 +38,14 @@ def whole(x: int) -> pb.Field:
     return pb.Field(literal=pb.Literal(whole=str(x)))
 
 
+def reals(*items: float) -> pb.Field:
+    return pb.Field(reals=pb.Reals(items=items))
+
+
+def wholes(*items: int) -> pb.Field:
+    return pb.Field(wholes=pb.Wholes(items=items))
+
+
 def listed(*items: pb.Field) -> pb.Field:
     return pb.Field(list=pb.Fields(items=items))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, real, ref, text, whole
+from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, real, reals, ref, text, whole, wholes
 
 from privjail.engines import polars
 from privjail.jail import privjail_pb2 as pb
@@ -118,6 +118,28 @@ def long_lists() -> Plan:
     return plan.ask(plan.count())
 
 
+def long_lists_in_one_piece() -> Plan:
+    """A million constants in eight megabytes, in five pieces that are as long as they may be."""
+    plan = Plan()
+    income = plan.column("income")
+    for k in range(5):
+        plan.add("isin", ref(income), reals(*(k + i / 7 for i in range(200_000))))
+    return plan.ask(plan.count())
+
+
+def one_piece_that_is_too_long() -> Plan:
+    plan = Plan()
+    plan.add("isin", ref(plan.column("age")), wholes(*range(1_000_000)))
+    return plan.ask(plan.count())
+
+
+def one_piece_for_many_nodes() -> Plan:
+    plan = Plan()
+    ages = pb.Field(nodes=pb.Numbered(ids=[plan.column("age")] * 60_000))
+    plan.request.nodes.append(pb.Node(id=10, kind="isin", fields=[ages, wholes(*range(2_000))], count=60_000))
+    return plan.ask(plan.count())
+
+
 def categories_by_categories() -> Plan:
     """30,000 categories recoded by 30,000 pairs."""
     plan = Plan()
@@ -222,7 +244,7 @@ BOMBS = [
     many_nodes, deep_plan, deep_sum, deep_maxima, doublings, long_chain, many_keys, too_many_keys, large_table,
     large_tables_side_by_side, sums_of_many_cells, fine_grids, many_grids, long_lists, categories_by_categories, long_text,
     huge_number, huge_epsilon_text, many_asks, many_choices, nested_lists, deep_or, many_filters, lines_that_double,
-    scaled_maxima, one_list_for_many_nodes,
+    scaled_maxima, one_list_for_many_nodes, long_lists_in_one_piece, one_piece_that_is_too_long, one_piece_for_many_nodes,
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from .raw import LIMITS, Analyst, Plan, listed, ref, text, whole
+from .raw import LIMITS, Analyst, Plan, listed, reals, ref, text, whole, wholes
 
 from privjail.jail import privjail_pb2 as pb
 
@@ -51,6 +51,8 @@ def test_several_nodes_in_one_message_refer_to_each_other_in_their_order(ann: An
         (several("add", 10, 2, ref(2), ref(2)), "given for each of them"),
         (several("add", 2**64 - 1, 2, numbered(2, 2), ref(2)), "more than 64 bits"),
         (several("isin", 10, 2_000, numbered(*[2] * 2_000), listed(*[whole(1)] * 501)), "for 2000 nodes at once"),
+        (several("isin", 10, 2_000, numbered(*[2] * 2_000), reals(*[1.0] * 501)), "for 2000 nodes at once"),
+        (several("isin", 10, 2_000, numbered(*[2] * 2_000), wholes(*[1] * 501)), "for 2000 nodes at once"),
         (several("source", 10, 2, pb.Field(dataset="people")), "a source is"),
         (several("add", 10, 2**32 - 1, ref(2), ref(2)), "nodes in one request"),
         (several("add", 10, 1, numbered(2, 2), ref(2)), "not given for each node"),

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from privjail.errors import DPError, PlanError
 from privjail.jail import privjail_pb2 as pb
-from privjail.jail.encode import LABELS, declared
+from privjail.jail.encode import IN_ONE_PIECE, LABELS, declared
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -33,6 +33,7 @@ DIGITS = 640  # of a whole number, or of each part of a fraction: the finest flo
 PARAMETER_BITS = 384  # of each part of eps, delta and rho: the ledger adds them up for ever
 TEXT_BYTES = 1024  # of one text: a column can hold it in every row
 NESTED = 3  # lists within lists
+LISTS = ("list", "reals", "wholes")  # the fields that are a list
 REPEATED = 1_000_000  # items of lists that are given once for several nodes, times the nodes
 everything.load()
 KINDS = {kind: cls for kind, cls in registry.items() if issubclass(cls, (Rows, Expr, Value)) and kind != "source"}
@@ -120,7 +121,8 @@ def _check_several(message: pb.Node, count: int) -> None:
         raise Malformed(f"{message.kind}: several nodes need a field that is given for each of them")
     if message.id + count > 2**64:
         raise Malformed("a node's number has more than 64 bits")
-    items = sum([len(sent.list.items) for sent, value in zip(message.fields, which, strict=True) if value == "list"])
+    lists = [(sent, value) for sent, value in zip(message.fields, which, strict=True) if value in LISTS]
+    items = sum([len(getattr(sent, value).items) for sent, value in lists])
     if items * count > REPEATED:
         raise Malformed(f"{message.kind}: a list of {items} is given for {count} nodes at once")
 
@@ -211,7 +213,18 @@ def _field(message: pb.Field, known: Known, depth: int = 0) -> Any:
             return fraction(message.fraction)
         case "list" if depth < NESTED:
             return tuple(_field(item, known, depth + 1) for item in message.list.items)
+        case "reals" if depth == 0:
+            return _numbers(message.reals.items)
+        case "wholes" if depth == 0:
+            return _numbers(message.wholes.items)
     raise Malformed("a field without a value")
+
+
+def _numbers(items: Any) -> tuple[Lit, ...]:
+    """A list that was sent in one piece."""
+    if len(items) > IN_ONE_PIECE:
+        raise Malformed(f"more than {IN_ONE_PIECE} numbers in one piece")
+    return tuple(map(Lit.of, items))
 
 
 def _label(message: pb.Field, depth: int = 0) -> Any:

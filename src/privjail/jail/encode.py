@@ -17,10 +17,12 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.source import Source
+from privjail.plan.domain import INT_MAX, INT_MIN
 from privjail.plan.node import Lit, Node, children, micros
 
 Ids = Callable[[Any], int]  # the number of a node
 LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
+IN_ONE_PIECE = 200_000  # numbers of a list: 8 bytes on the wire are hundreds in memory
 
 
 @cache
@@ -93,14 +95,26 @@ def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
     return pb.Node(id=first, kind=cls.kind, fields=fields, count=len(several))
 
 
+def _direct(value: Any, ids: Ids) -> pb.Field:
+    """A field directly in a node. Numbers of one type go in one piece: a message for each takes far longer."""
+    if not isinstance(value, tuple) or not 0 < len(value) <= IN_ONE_PIECE:
+        return field(value, ids)
+    types = {each.type_ if type(each) is Lit else None for each in value}
+    if types == {"float"}:
+        return pb.Field(reals=pb.Reals(items=[each.value for each in value]))
+    if types == {"int"} and all([INT_MIN <= each.value <= INT_MAX for each in value]):
+        return pb.Field(wholes=pb.Wholes(items=[each.value for each in value]))
+    return field(value, ids)
+
+
 def _column(values: tuple[Any, ...], ids: Ids) -> pb.Field:
     """One field of several nodes: the same for all, or one for each."""
     first = values[0]
     if values.count(first) == len(values):  # nodes are compared by identity
-        return field(first, ids)
+        return _direct(first, ids)
     if all([isinstance(value, Node) and not isinstance(value, Lit) for value in values]):
         return pb.Field(nodes=pb.Numbered(ids=list(map(ids, values))))
-    return pb.Field(each=pb.Fields(items=[field(value, ids) for value in values]))
+    return pb.Field(each=pb.Fields(items=[_direct(value, ids) for value in values]))
 
 
 def _labels(values: tuple[Any, ...]) -> pb.Field:
