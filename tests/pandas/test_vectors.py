@@ -211,3 +211,21 @@ def test_a_release_costs_what_it_says():
         assert float(Fraction(str(spent())) - before) == pytest.approx(cost, abs=1e-12)
     with pj.budget(0.5), pytest.raises(pj.BudgetExceeded):
         private.shape[0].reveal(eps=0.6)
+
+
+@pytest.mark.parametrize("how", [{}, {"right": False}, {"include_lowest": True}, {"labels": False}], ids=str)
+@pytest.mark.parametrize(
+    "edges", [[-4.0, -0.5, 0.0, 4.0], [-4, -1, 0, 4], [-4, -0.5, 0, 4.0], [-4.0, 4.0], [-4, 4], [-4.0, 2**62, 1e300]], ids=str
+)
+def test_the_index_of_intervals_is_the_one_that_pandas_makes_of_them(private, edges, how):
+    by = pd.cut(private["x"], edges, **how)
+    made = exact(by.value_counts(sort=False)).index
+    closed = ["left" if how.get("right") is False else "right"] * (len(edges) - 1)
+    closed[0] = "both" if how.get("include_lowest") else closed[0]
+    plain = [pandas.Interval(a, b, c) for a, b, c in zip(edges, edges[1:], closed, strict=False)]
+    labels = list(range(len(plain))) if "labels" in how else plain
+    held = pandas.Index(labels, dtype=object) if len(set(closed)) > 1 and labels is plain else pandas.Index(labels)
+    expected = pandas.CategoricalIndex(held, categories=held, ordered=True, name="x")
+
+    pandas.testing.assert_index_equal(made, expected, exact=True)
+    assert made.categories.dtype == expected.categories.dtype and list(map(repr, made)) == list(map(repr, expected))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from privjail.errors import PlanError
@@ -32,14 +33,14 @@ class Cut(Expr):
         if not isinstance(domain, (IntDomain, FloatDomain)):
             raise PlanError(f"cut needs numbers, not {domain.dtype}")
         edges = [e.value for e in self.edges]
-        if not 2 <= len(edges) <= MOST_BINS + 1 or any(not -1e308 < e < 1e308 for e in edges):
+        if not 2 <= len(edges) <= MOST_BINS + 1 or not all([-1e308 < e < 1e308 for e in edges]):
             raise PlanError(f"cut needs between 2 and {MOST_BINS + 1} finite edges")
-        if any(float(a) >= float(b) for a, b in zip(edges, edges[1:], strict=False)):
+        if any([a >= b for a, b in pairwise(map(float, edges))]):
             raise PlanError("the edges of cut must rise (as floats: that is how they are compared)")
         if self.labels is not None and len(self.labels) != len(edges) - 1:
             raise PlanError(f"cut needs one label per interval: {len(edges) - 1}, got {len(self.labels)}")
         inside = domain.bounded and self._inside(domain.lower) and self._inside(domain.upper)
-        self.derive(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(), True))
+        self.derive(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(edges), True))
 
     def _inside(self, x: Any) -> bool:
         # As the engine compares: float(2**53 + 1) lies on the edge 2**53, not above it.
@@ -48,12 +49,11 @@ class Cut(Expr):
             return bool(first < x <= last or (self.lowest and x == first))
         return bool(first <= x < last)
 
-    def _categories(self) -> tuple[Any, ...]:
+    def _categories(self, edges: list[Any]) -> tuple[Any, ...]:
         if self.labels is not None:
             return tuple(label.value for label in self.labels)
         closed = "right" if self.right else "left"
-        edges = [e.value for e in self.edges]
-        out = [Interval(a, b, closed) for a, b in zip(edges, edges[1:], strict=False)]
+        out = [Interval(a, b, closed) for a, b in pairwise(edges)]
         if self.right and self.lowest:
             out[0] = Interval(edges[0], edges[1], "both")
         return tuple(out)

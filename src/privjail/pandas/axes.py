@@ -48,15 +48,26 @@ def index_of(labels: Labels, axes: tuple[Axis, ...]) -> Any:
 def _level(labels: tuple[Any, ...], axis: Axis) -> Any:
     import pandas
 
-    shown = [public_label(label) for label in labels]
     match axis.domain:
         case CategoryDomain(ordered=ordered):
-            closed = {label.closed for label in labels if isinstance(label, Interval)}
-            # With include_lowest the first interval is closed on both sides: no IntervalIndex holds that.
-            held = pandas.Index(shown, dtype=object) if len(closed) > 1 else pandas.Index(shown)
-            return pandas.CategoricalIndex(held, categories=held, ordered=ordered, name=axis.name)
+            type_ = pandas.CategoricalDtype(_categories(labels), ordered)
+            codes = pandas.Categorical.from_codes(range(len(labels)), dtype=type_)
+            return pandas.CategoricalIndex(codes, name=axis.name)
         case IntDomain():
-            return pandas.Index(shown, dtype="Int64", name=axis.name)
+            return pandas.Index(labels, dtype="Int64", name=axis.name)
         case BoolDomain():
-            return pandas.Index(shown, dtype="boolean", name=axis.name)
-    return pandas.Index(shown, name=axis.name)
+            return pandas.Index(labels, dtype="boolean", name=axis.name)
+    return pandas.Index([public_label(label) for label in labels], name=axis.name)
+
+
+def _categories(labels: tuple[Any, ...]) -> Any:
+    import pandas
+
+    closed: set[Any] = {label.closed if isinstance(label, Interval) else None for label in labels}
+    if len(closed) == 1 and None not in closed:
+        lefts, rights = [label.left for label in labels], [label.right for label in labels]
+        if {*map(type, lefts), *map(type, rights)} == {float}:  # else pandas looks at each label for a common type
+            return pandas.IntervalIndex.from_arrays(lefts, rights, closed.pop())
+    shown = [public_label(label) for label in labels]
+    # With include_lowest the first interval is closed on both sides: no IntervalIndex holds that.
+    return pandas.Index(shown, dtype=object) if len(closed - {None}) > 1 else pandas.Index(shown)

@@ -152,14 +152,23 @@ class CategoryDomain(Domain):
     dtype: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
-        # By the same equality that finds a label's code: else two groups could hold the same rows.
-        told = {(isinstance(c, bool), str(c) if isinstance(c, Interval) else c) for c in self.categories}
-        if len(told) != len(self.categories):
+        plain = [c for c in self.categories if type(c) is not Interval]
+        if len(self._told(alone=not plain)) != len(self.categories):
             raise PlanError("categories must be distinct (1 and 1.0 are the same)")
-        if any(c is None or c != c for c in self.categories):
+        if any(c is None or c != c for c in plain):
             raise PlanError("a missing value is no category", do="leave it out of the list: it is always allowed")
-        if any(isinstance(c, float) and c - c != 0 for c in self.categories):
+        if any(isinstance(c, float) and c - c != 0 for c in plain):
             raise PlanError("a category must be a finite number or text")
+
+    def _told(self, alone: bool) -> set[tuple[Any, ...]]:
+        """What tells labels apart, as when their codes are looked up: else two groups could hold the same rows.
+
+        An interval goes by its text. Where intervals are ``alone`` no text need be made: two of them have the same if,
+        and only if, they lie between the same floats and are closed alike.
+        """
+        if alone:
+            return {(float(c.left), float(c.right), c.closed) for c in self.categories}
+        return {(isinstance(c, bool), str(c) if isinstance(c, Interval) else c) for c in self.categories}
 
     @property
     def labels(self) -> Sequence[Any]:
