@@ -24,8 +24,8 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
         raise PlanError(
             "cut with a number of bins would take the range from the data", do="give the edges: bins=[0, 10, 20]"
         )
-    edges = tuple(literal(float(b) if isinstance(b, float) else b) for b in bins)
-    if any(not isinstance(e.value, (int, float)) for e in edges):
+    edges = tuple([literal(float(b) if isinstance(b, float) else b) for b in bins])
+    if not all([isinstance(e.value, (int, float)) for e in edges]):
         raise PlanError("the edges of cut must be numbers")
     if labels is False:
         labels = list(range(len(edges) - 1))

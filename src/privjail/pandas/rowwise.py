@@ -17,9 +17,13 @@ from privjail.plan.node import Lit, Node
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 
+PLAIN = (float, int, str)
+
 
 def literal(value: Any) -> Lit:
     """A public constant that an analyst wrote."""
+    if type(value) in PLAIN:
+        return Lit.of(value)
     if value is not None and type(value).__name__ in ("NAType", "NaTType"):
         value = None
     if isinstance(value, Prisoner):

@@ -207,11 +207,16 @@ class Lit(Node):
     spelling: str
 
     _value: ClassVar[Any] = NOT_YET
+    _children, _depth, _shown = (), 1, ""  # of every constant: a list of thousands need not be walked for them
 
     @staticmethod
     def of(value: Any) -> Lit:
         if type(value) is str:  # by far the most
             return Lit("text", value)
+        if type(value) is float:  # edges of histograms come by the hundred
+            return Lit("float", value.hex())
+        if type(value) is int:
+            return Lit("int", str(value))
         for name, (accepts, spell, _) in _LITERALS.items():
             if accepts(value):
                 return Lit(name, spell(value))
