@@ -215,7 +215,9 @@ def test_a_release_costs_what_it_says():
 
 @pytest.mark.parametrize("how", [{}, {"right": False}, {"include_lowest": True}, {"labels": False}], ids=str)
 @pytest.mark.parametrize(
-    "edges", [[-4.0, -0.5, 0.0, 4.0], [-4, -1, 0, 4], [-4, -0.5, 0, 4.0], [-4.0, 4.0], [-4, 4], [-4.0, 2**62, 1e300]], ids=str
+    "edges",
+    [[-4.0, -0.5, 0.0, 4.0], [-4, -1, 0, 4], [-4, -0.5, 0, 4.0], [-4, 4], [-4.0, 2**62, 1e300], [2**63, 2**63 + 4096]],
+    ids=str,
 )
 def test_the_index_of_intervals_is_the_one_that_pandas_makes_of_them(private, edges, how):
     by = pd.cut(private["x"], edges, **how)
