@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy
 import pytest
@@ -231,3 +232,12 @@ def test_the_index_of_intervals_is_the_one_that_pandas_makes_of_them(private, ed
 
     pandas.testing.assert_index_equal(made, expected, exact=True)
     assert made.categories.dtype == expected.categories.dtype and list(map(repr, made)) == list(map(repr, expected))
+
+
+@pytest.mark.parametrize("edges", [[0, 2**63], [-1, 2**63], [0, 2**63, 2**64], [0.0, 2**63]])
+def test_edges_of_which_pandas_makes_no_index_of_intervals_still_give_an_answer(private, edges):
+    """It is paid for when the index is made."""
+    released = pd.cut(private["i"], edges, labels=None).value_counts(sort=False).reveal(eps=1)
+
+    assert len(released) == len(edges) - 1
+    assert [(each.left, each.right) for each in released.index] == list(pairwise(edges))

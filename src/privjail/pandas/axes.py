@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -69,5 +70,9 @@ def _categories(labels: tuple[Any, ...]) -> Any:
         if {*map(type, lefts), *map(type, rights)} == {float}:  # else pandas looks at each label for a common type
             return pandas.IntervalIndex.from_arrays(lefts, rights, closed.pop())
     shown = [public_label(label) for label in labels]
-    # With include_lowest the first interval is closed on both sides: no IntervalIndex holds that.
-    return pandas.Index(shown, dtype=object) if len(closed - {None}) > 1 else pandas.Index(shown)
+    # With include_lowest the first interval is closed on both sides: no IntervalIndex holds that. Nor one that begins
+    # with a signed and ends with an unsigned number of 64 bits; and when the index is made the answer is paid for.
+    with suppress(TypeError):
+        if len(closed - {None}) <= 1:
+            return pandas.Index(shown)
+    return pandas.Index(shown, dtype=object)
