@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from hashlib import blake2b
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -19,6 +19,7 @@ _alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary w
 _building = threading.RLock()
 put = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
+EMPTY = blake2b(digest_size=16)  # copied for each name: that takes half as long as to make one
 LONGEST = 240  # characters of a node's text
 
 
@@ -45,26 +46,25 @@ class Interned(type):
         known = _alive.get(key)
         node = None if known is None else known()
         if node is None:
-            made = cls._build(key)  # outside of the lock: deriving one node's facts must not hold up others
+            made = cls._build(key, args)  # outside of the lock: deriving one node's facts must not hold up others
+            entry = _Entry(made, _forget)
+            entry.key = key
             with _building:
-                known = _alive.get(key)
-                node = None if known is None else known()
-                if node is None:
+                node = _alive.setdefault(key, entry)()
+                if node is None:  # another one was here, which is gone but not forgotten yet
                     node = made
-                    entry = _Entry(made, _forget)
-                    entry.key = key
                     _alive[key] = entry
         return node
 
-    def _build(cls, key: tuple[Any, ...]) -> Any:
+    def _build(cls, key: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         """What the dataclass's own __init__ would do, in one step: frozen fields are slow to set one by one."""
         names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
-        if len(key) != len(names) + 1:
-            raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(key) - 1}")
+        if len(args) != len(names):
+            raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
         put(made, "_key", key)
-        for i, name in enumerate(names, 1):
-            put(made, name, key[i])
+        for name, value in zip(names, args):  # noqa: B905  strict=True costs as much as the rest of the line
+            put(made, name, value)
         made.__post_init__()
         return made
 
@@ -86,6 +86,7 @@ class Node(metaclass=Interned):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        classes.add(cls)
         if cls.__dict__.get("kind"):
             if cls.kind in registry:
                 raise TypeError(f"two operations are called {cls.kind!r}")
@@ -107,15 +108,25 @@ class Node(metaclass=Interned):
     @property
     def name(self) -> str:
         """A name that depends on the expression alone, not on the process that built it."""
-        known = self._name
-        if known is None:
-            for each in inputs_first(self, "_name"):
-                fields = _spell(*each.fields())
+        waiting: list[Node] = [self] if self._name is None else []
+        while waiting:
+            each = waiting[-1]
+            complete = True
+            for child in children(each):
+                if child._name is None:
+                    waiting.append(child)
+                    complete = False
+            if not complete:
+                continue
+            waiting.pop()
+            if each._name is None:  # else it was waiting twice
+                fields = _spell(each._key[1:])
                 spelled = b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields)
-                put(each, "_name", hashlib.blake2b(spelled, digest_size=16).hexdigest())
-            known = self._name
-            assert known is not None
-        return known
+                digest = EMPTY.copy()
+                digest.update(spelled)
+                put(each, "_name", digest.hexdigest())
+        assert self._name is not None
+        return self._name
 
     def spell_out(self) -> str:
         """A short text for people; what uses other nodes may ask for theirs."""
@@ -152,25 +163,26 @@ class Node(metaclass=Interned):
 
 
 registry: dict[str, type[Node]] = {}
+classes: set[type] = set()  # all that are nodes: ``type(x) in classes`` is isinstance(x, Node), several times faster
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes among a node's fields."""
     known = node._children
     if known is None:
-        known = tuple(_nodes_in(node._key))
+        found: list[Node] = []
+        _add_nodes(node._key, found)
+        known = tuple(found)
         put(node, "_children", known)
     return known
 
 
-def _nodes_in(values: tuple[Any, ...]) -> list[Node]:
-    found: list[Node] = []
+def _add_nodes(values: tuple[Any, ...], found: list[Node]) -> None:
     for value in values:
-        if isinstance(value, Node):
+        if type(value) in classes:
             found.append(value)
         elif isinstance(value, tuple):
-            found += _nodes_in(value)
-    return found
+            _add_nodes(value, found)
 
 
 def inputs_first(node: Node, missing: str) -> list[Node]:
@@ -275,22 +287,23 @@ _LITERALS: dict[str, tuple[Any, Any, Any]] = {
 
 @cache
 def _spelled_kind(cls: type[Node]) -> bytes:
-    return _spell(cls.kind)
+    return _spell((cls.kind,))
 
 
-def _spell(*parts: Any) -> bytes:
+def _spell(parts: Iterable[Any]) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
-        if isinstance(part, Node):  # by far the most
+        if type(part) in classes:  # by far the most
             out.append(b"N32:" + (part._name or part.name).encode())
             continue
         if isinstance(part, str):
             kind, body = b"s", part.encode("utf-8", "surrogatepass")
         elif part is None:
-            kind, body = b"n", b""
+            out.append(b"n0:")
+            continue
         elif isinstance(part, tuple):
-            kind, body = b"t", _spell(*part)
+            kind, body = b"t", _spell(part)
         else:
             kind, body = _spell_other(part)
         out.append(b"%b%d:%b" % (kind, len(body), body))
@@ -307,7 +320,7 @@ def _spell_other(part: Any) -> tuple[bytes, bytes]:
             return b"f", f"{part.numerator}/{part.denominator}".encode()
         case _ if dataclasses.is_dataclass(part):
             values = (getattr(part, f.name) for f in dataclasses.fields(part))
-            return b"d", _spell(type(part).__name__, *values)
+            return b"d", _spell((type(part).__name__, *values))
         case float():
             return b"x", part.hex().encode()
     raise TypeError(f"a node cannot hold a {type(part).__name__}")

@@ -1,0 +1,89 @@
+"""One node for one expression, under one name everywhere."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from privjail.ops.numbers import Add, Element, Extreme, Known, Offset, Scale, Stack
+from privjail.plan import node
+from privjail.plan.node import Lit, Node, children
+from privjail.plan.value import Value
+
+
+def test_one_that_is_gone_but_not_forgotten_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its callback may have been cut short by the clock, or be waiting for the lock."""
+    monkeypatch.setattr(node, "_forget", lambda gone: None)
+    Lit.of("gone, but not forgotten")
+    again = Lit.of("gone, but not forgotten")
+
+    assert again.value == "gone, but not forgotten" and again is Lit.of("gone, but not forgotten")
+
+
+def test_of_two_that_build_the_same_at_once_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    first: list[Lit] = []
+
+    def meanwhile(self: Lit) -> None:
+        if not first:
+            first.append(self)
+            first[0] = Lit.of("built twice")
+
+    monkeypatch.setattr(Lit, "__post_init__", meanwhile)
+
+    assert Lit.of("built twice") is first[0] is Lit.of("built twice")
+
+
+def test_a_node_that_was_dropped_late_does_not_take_its_successor_along() -> None:
+    first = Lit.of("has a successor")
+    entry = node._alive[first._key]
+    del first
+    second = Lit.of("has a successor")
+    node._forget(entry)
+
+    assert second is Lit.of("has a successor")
+
+
+THIRD = Known(Fraction(1, 3))
+PAIR = Stack((THIRD, Offset(THIRD, Fraction(-2))), ("ü", 7))
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (Lit.of(1), "61073a6c16a4a1e44a632b28936a0353"),
+        (Lit.of("\udc80 ü"), "2ffb497627afc94977963aea19e07bd7"),
+        (Lit.of(None), "dcf125b04073350fb7a433742380d107"),
+        (THIRD, "21ae72c1c227986743217b4beda2eaf2"),
+        (PAIR, "fc6762a616efd3ba50e5ae8736413a8c"),
+        (Element(PAIR, 1), "40ec4c7d76ab3867f199c28393d75c2f"),
+        (Add(Extreme("max", PAIR), Scale(THIRD, Fraction(5, 7))), "6714ce9d7e4eb3a2dce80f746645e7ef"),
+    ],
+)
+def test_names_never_change(made: Node, name: str) -> None:
+    """A ledger that is years old knows cells by them."""
+    assert made.name == name
+
+
+def test_every_kind_of_field_is_spelled_as_ever() -> None:
+    spelled = node._spell((None, "ü", 1, True, Fraction(1, 2), ("x", None), 0.5))
+
+    assert spelled == b"n0:s2:\xc3\xbci1:1b4:Truef3:1/2t7:s1:xn0:x20:0x1.0000000000000p-1"
+
+
+def test_deep_plans_have_names_and_children() -> None:
+    total: Value = THIRD
+    for _ in range(3_000):
+        total = Add(total, THIRD)
+
+    assert len(total.name) == 32 and len(children(total)) == 2
+
+
+def test_a_node_that_many_use_is_spelled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lone = Offset(THIRD, Fraction(11, 13))
+    many = Stack((lone,) * 50, tuple(range(50)))
+    spelled: list[tuple[object, ...]] = []
+    spell = node._spell
+    monkeypatch.setattr(node, "_spell", lambda parts: (spelled.append(parts), spell(parts))[1])
+
+    assert many.name and spelled.count(lone.fields()) == 1
