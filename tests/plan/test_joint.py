@@ -135,3 +135,11 @@ def test_common_grids_hold_all_grids_and_no_finer_one_is_needed() -> None:
         from math import gcd
 
         assert gcd(*(int(s) for s in steps)) == 1
+
+
+def test_what_has_a_constant_in_its_distance_is_capped_and_so_is_all_that_uses_it() -> None:
+    source = new_source(unit=Unit("c0", 4))
+    few, many = Tally(Slice(source, None, 1), (), None), Tally(source, (), None)
+
+    assert few.capped and not many.capped
+    assert Add(few, many).capped and Add(many, few).capped and not Add(many, many).capped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import add
 from typing import Any
 
 from privjail.errors import PlanError
@@ -15,8 +16,10 @@ SHOWN = 4  # elements of a vector, in its text
 
 
 def _same_shape(first: Value, *values: Value) -> None:
-    if any([v.index is not first.index and v.index != first.index for v in values]):
-        raise PlanError("private vectors are combined only if they have the same index")
+    index = first.index
+    for each in values:
+        if each.index is not index and each.index != index:
+            raise PlanError("private vectors are combined only if they have the same index")
 
 
 @node
@@ -320,6 +323,8 @@ def _scaled(joint: Joint, size: Fraction) -> Joint:
 
 
 def _added(a: Joint, b: Joint) -> Joint:
+    if isinstance(a, Listed) and isinstance(b, Listed):
+        return Listed(tuple(map(add, a.distances, b.distances)))
     if isinstance(a, Shared) and isinstance(b, Shared) and _same_terms(a.whole, b.whole):
         return Shared(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i))
     if isinstance(a, Together) and isinstance(b, Together):

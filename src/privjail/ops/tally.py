@@ -50,12 +50,12 @@ class Tally(Value):
             raise PlanError(f"{self.size} groups are too many (at most {MOST_ELEMENTS})")
 
     def derive(self) -> Facts:
-        rows, size = self.rows, self.size
+        rows, keys = self.rows, self.keys
+        _, _, _, cap, edits, _, _ = rows.lineage
         reach, _, monotone = self._reach()
         whole = rows.distance * reach
-        joint: Joint = Shared(size, whole, partial(_element, rows, self.keys, reach)) if self.keys else Listed((whole,))
-        one_edit = rows.edits is not None and rows.edits <= 1
-        return Facts(joint, rows.cells, rows.cap is not None, one_edit and monotone)
+        joint: Joint = Shared(self.size, whole, partial(_element, rows, keys, reach)) if keys else Listed((whole,))
+        return Facts(joint, rows.cells, cap is not None, monotone and edits is not None and edits <= 1)
 
     def _axis(self, key: Expr) -> tuple[Any, ...]:
         labels = key.domain.labels

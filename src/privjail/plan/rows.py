@@ -100,7 +100,7 @@ class Rows(Node):
     @property
     def distance(self) -> Distance:
         """How far the ordered rows can move: inserted plus deleted rows (the LCS edit distance)."""
-        _, _, factor, cap, *_ = self.lineage
+        _, _, factor, cap, _, _, _ = self.lineage
         if cap is not None:
             return Distance(cap)
         return UNBOUNDED if factor is None else Distance(0, dict.fromkeys(self.cells, factor))

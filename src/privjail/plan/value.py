@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from math import prod
 from typing import Any, ClassVar, NamedTuple
 
@@ -234,9 +233,13 @@ class Value(Node):
     @staticmethod
     def inherit(inputs: Sequence[Value], joint: Joint) -> Facts:
         """The facts of a value that is computed from others."""
-        facts = [v.facts for v in inputs]
-        cells = dict.fromkeys(chain(*[f.cells for f in facts]))
-        return Facts(joint, tuple(cells), any([f.capped for f in facts]), monotone=False)
+        cells: dict[Cell, None] = {}
+        capped = False
+        for each in inputs:
+            facts = each.facts
+            cells.update(dict.fromkeys(facts.cells))
+            capped = capped or facts.capped
+        return Facts(joint, tuple(cells), capped, False)
 
     def inputs(self) -> tuple[Value, ...]:
         return ()
@@ -258,7 +261,10 @@ class Value(Node):
 def common_grid(grids: Sequence[Fraction]) -> Fraction:
     """The coarsest grid on which all given grids lie."""
     first = grids[0]
-    if all(g is first or g == first for g in grids):
+    for each in grids:
+        if each is not first and each != first:
+            break
+    else:
         return first
     from math import gcd, lcm
 
