@@ -13,15 +13,16 @@ from typing import Any
 
 from privjail.jail.limits import Limits
 from privjail.ops.numbers import Add, Beside, Element, Scale, Stack
-from privjail.ops.tally import Tally
+from privjail.ops.tally import ONE, Tally
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, Node, put
+from privjail.plan.node import Lit, Node, classes, put
 from privjail.plan.rows import Rows
 from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
+NODES = (Rows, Expr, Expr | None, Value)  # what is declared so is one node or none, which is counted by itself
 ON_ONE_GRID = (Stack, Beside)  # operations on any number of inputs, which need a common grid
 ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
 
@@ -35,9 +36,9 @@ def grids(inputs: tuple[Value, ...], limits: Limits) -> None:
 
 @cache
 def _weighed(cls: type[Node]) -> list[str]:
-    """The fields of an operation that can hold more than one other node, which is counted by itself."""
+    """The fields of an operation that can hold more than one other node."""
     declared = typing.get_type_hints(cls)
-    return [name for name in cls.__match_args__ if declared[name] not in (Rows, Expr, Value)]  # type: ignore[attr-defined]
+    return [name for name in cls.__match_args__ if declared[name] not in NODES]  # type: ignore[attr-defined]
 
 
 def weight(node: Node, limits: Limits) -> int:
@@ -46,7 +47,7 @@ def weight(node: Node, limits: Limits) -> int:
     for name in _weighed(type(node)):
         cost += _constants(getattr(node, name))
     if isinstance(node, Value):
-        if node.grid.denominator != 1 or node.grid.numerator != 1:
+        if node.grid is not ONE:  # as it is for all that are counts
             limits.check("bits of a grid", _bits(node.grid), limits.grid_bits)
         return cost + bulk(node) + (LABEL * sum(map(len, node.index)) if node.index else 0)
     if isinstance(node, Rows):
@@ -61,40 +62,49 @@ def bulk(value: Value) -> int:
     """How large the facts of a value can get; found once, inputs first."""
     waiting = [value] if value._bulk is None else []
     while waiting:
-        lacking = [each for each in waiting[-1].inputs() if each._bulk is None]
-        if lacking:
-            waiting += lacking
-        else:
-            each = waiting.pop()
-            put(each, "_bulk", _bulk(each))
+        each = waiting[-1]
+        inputs = each.inputs()
+        complete = True
+        for below in inputs:
+            if below._bulk is None:
+                waiting.append(below)
+                complete = False
+        if complete:
+            waiting.pop()
+            if each._bulk is None:  # else it was waiting twice
+                put(each, "_bulk", _bulk(each, inputs))
     assert value._bulk is not None
     return value._bulk
 
 
-def _bulk(value: Value) -> int:
-    inputs = value.inputs()
+def _bulk(value: Value, inputs: tuple[Value, ...]) -> int:
     if not inputs:
         rows = getattr(value, "rows", None)
         return FORM if rows is None else FORM * (1 + len(rows.cells))
-    if isinstance(value, Beside) or isinstance(value, Add) and value.index and not _alike(value.a.joint, value.b.joint):
+    if type(value) is Beside or type(value) is Add and value.index and not _alike(value.a.joint, value.b.joint):
         return sum([_apart(each) for each in inputs])
-    if isinstance(value, Element) and isinstance(value.a, Tally):
+    if type(value) is Element and isinstance(value.a, Tally):
         return FORM + CELL * len(value.a.keys) * (1 + len(value.a.rows.cells))
-    rough = sum([each._bulk or bulk(each) for each in inputs])
-    plain = all([not each.index or not each.inputs() for each in inputs])
-    if rough < ROUGHLY and plain and not (isinstance(value, Scale) and _bits(value.c) > 64):
+    rough, plain = 0, type(value) is not Scale or _bits(value.c) <= 64
+    for each in inputs:
+        rough += each._bulk or bulk(each)
+        if each.index and each.inputs():
+            plain = False
+    if plain and rough < ROUGHLY:
         return rough
-    return 8 * len(value.cells) + _joint(value.joint)
+    facts = value.facts
+    return 8 * len(facts.cells) + _joint(facts.joint)
 
 
 def _constants(value: Any) -> int:
     """Constants of a field; other nodes are counted by themselves."""
-    if isinstance(value, Lit):
+    kind = type(value)
+    if kind is Lit:
         return NODE + 2 * len(value.spelling)
-    if value is None or isinstance(value, Node):
+    if value is None or kind in classes:
         return 0
     if isinstance(value, tuple):
-        return 8 * len(value) + sum([_constants(each) for each in value])
+        return 8 * len(value) + sum(map(_constants, value))
     return 64 + 2 * len(value) if isinstance(value, str) else LABEL
 
 
@@ -104,20 +114,21 @@ def _bits(grid: Any) -> int:
 
 def _distance(distance: Distance) -> int:
     """With its maxima written out, for a multiple of it has copies of them all."""
-    values = distance.terms.values()
-    if set(map(type, values)) <= {int} and max(values, default=0) < 2**64:  # these are in FORM
-        return FORM * distance.parts
-    return FORM * distance.parts + 8 * sum([_bits(c) // 64 for c in values])
+    cost = FORM * distance.parts
+    for c in distance.terms.values():
+        if type(c) is not int or c >= 2**63:  # the others are in FORM
+            cost += 8 * (_bits(c) // 64)
+    return cost
 
 
 def _joint(joint: Joint) -> int:
     match joint:
-        case Listed(distances):
-            return sum(map(_distance, distances))
-        case Shared(_, whole, _):
-            return _distance(whole)
-        case Together(_, each):
-            return _distance(each)
+        case Listed():
+            return sum(map(_distance, joint.distances))
+        case Shared():
+            return _distance(joint.whole)
+        case Together():
+            return _distance(joint.each)
     raise TypeError(f"{type(joint).__name__} has no weight")
 
 

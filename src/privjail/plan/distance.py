@@ -71,10 +71,14 @@ class Distance:
             done[id(self)] = known
         return known
 
-    @cached_property
+    @property
     def parts(self) -> int:
         """How many forms and terms it has, with all its maxima written out."""
-        return 1 + len(self.terms) + sum([d.parts for peak in self.peaks for d in peak])
+        return 1 + len(self.terms) + (self._in_peaks if self.peaks else 0)
+
+    @cached_property
+    def _in_peaks(self) -> int:
+        return sum([d.parts for peak in self.peaks for d in peak])
 
     @cached_property
     def value(self) -> Number | None:
