@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import repeat
@@ -143,24 +143,26 @@ class Reader:
         if len(sent.nodes.ids if which == "nodes" else sent.each.items) != count:
             raise Malformed(f"{self._kind}: a field is not given for each node")
         if which == "nodes":
-            return (self.node(number, known) for number in sent.nodes.ids)
+            return self._nodes(sent.nodes.ids, known)
         return (self.read(item, known) for item in sent.each.items)
+
+    def _nodes(self, numbers: Iterable[int], known: Known) -> Iterator[Node]:
+        good = self._good
+        for number in numbers:
+            found = _found(number, known)
+            if type(found) not in good:
+                self._check(found)
+                good.add(type(found))
+            yield found
 
     def one(self, sent: pb.Field, known: Known) -> Any:
         """The field of a node that comes alone."""
         match sent.WhichOneof("value"):
             case "node":
-                return self.node(sent.node, known)
+                return next(self._nodes((sent.node,), known))
             case "nodes" | "each":
                 return next(self.column(sent, 1, known))
         return self.read(sent, known)
-
-    def node(self, number: int, known: Known) -> Node:
-        found = _found(number, known)
-        if type(found) not in self._good:
-            self._check(found)
-            self._good.add(type(found))
-        return found
 
     def read(self, sent: pb.Field, known: Known) -> Any:
         value = _label(sent) if self._is_label else _field(sent, known)
