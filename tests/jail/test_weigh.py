@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+from weakref import ref
 
 import pytest
 from .test_wire import nodes_of_many_programs
@@ -15,11 +16,12 @@ from .wire_fixtures import SCHEMA, people
 from privjail import pandas as pd
 from privjail.errors import DPError
 from privjail.engines.polars import PolarsEngine
-from privjail.jail import decode, encode, weigh
+from privjail.jail import decode, encode, sessions, weigh
+from privjail.jail import privjail_pb2 as pb
 from privjail.jail.limits import LimitError, Limits
 from privjail.jail.sessions import Held, Session
 from privjail.ops.isin import IsIn
-from privjail.ops.numbers import Add, Beside, Extreme, Offset, Scale, Stack
+from privjail.ops.numbers import Add, Beside, Element, Extreme, Offset, Scale, Stack
 from privjail.ops.sort import Sort
 from privjail.ops.source import Column, Source
 from privjail.ops.tally import Tally
@@ -91,6 +93,44 @@ def test_columns_of_one_step_are_limited() -> None:
         take(step, Limits(columns_per_step=2))
         with pytest.raises(LimitError, match="columns in one step: 2 is over this jail's limit of 1"):
             take(step, Limits(columns_per_step=1))
+
+
+def test_depth_is_limited() -> None:
+    (count,) = counts(1)  # of a filter, on a comparison, on a column, on the source
+    longer = Add(Add(count, count), count)
+    take(longer, Limits(depth=7))
+    with pytest.raises(LimitError, match="depth of the plan: 7 is over this jail's limit of 6"):
+        take(longer, Limits(depth=6))
+
+
+def test_bytes_of_plans_are_limited() -> None:
+    (count,) = counts(1)
+    with pytest.raises(LimitError, match="bytes of plans in the session: .* is over this jail's limit of 3000"):
+        take(count, Limits(plan_bytes_per_session=3_000))
+    take(count, Limits(plan_bytes_per_session=30_000))
+
+
+def test_a_grid_that_is_too_fine_is_refused() -> None:
+    (count,) = counts(1)
+    fine = Scale(count, Fraction(1, 2**70))
+    take(fine, Limits(grid_bits=71))
+    with pytest.raises(LimitError, match="bits of a grid: 71 is over this jail's limit of 70"):
+        take(fine, Limits(grid_bits=70))
+
+
+def test_values_with_larger_facts_than_their_inputs_are_weighed_so() -> None:
+    frame = pd.from_frame(people(), "larger facts", SCHEMA)
+    cities = frame["city"].value_counts(sort=False)._value
+    older = frame[frame["age"] > 40]["city"].value_counts(sort=False)._value
+    sides = Add(cities, older)  # of other cells: one distance for each element
+    one = Element(cities, 0)
+    large = Scale(counts(1)[0], Fraction(2**2000))
+    found = [weigh.bulk(each) for each in (sides, one, large)]
+
+    assert sides._facts is None
+    assert found[0] > weigh.CELL * 4 and weigh._joint(sides.joint) <= found[0]
+    assert found[1] >= weigh.FORM + 2 * weigh.CELL  # the cell of the element is a new one
+    assert found[2] >= weigh._joint(large.joint) > weigh.FORM * 2 + 200
 
 
 def take(node: Any, limits: Limits) -> None:
@@ -181,13 +221,86 @@ def test_a_multiple_of_nested_maxima_is_not_written_out() -> None:
     assert taken(lambda: [each.facts for each in nested_maxima(60)]) < 5_000_000
 
 
-def test_a_node_at_the_address_of_one_that_is_gone_is_weighed_anew() -> None:
-    """The callback of the one that is gone may have been cut short by the clock."""
-    first, second = counts(2)
+def test_nodes_that_are_gone_no_longer_weigh() -> None:
+    nodes = counts(3)
     held = Held()
-    held.add(first, 1_000)
-    held._kept[id(second)] = held._kept.pop(id(first))
+    for bytes_, each in enumerate(nodes, 100):
+        held.add(each, bytes_)
+    del each, nodes[1]
+    held.sweep()
 
-    assert second not in held
-    held.add(second, 70)
-    assert second in held and held.bytes == 70 and len(held) == 1
+    assert list(held.kept) == [ref(each) for each in nodes] and held.bytes == 100 + 102
+
+
+def test_a_node_at_the_address_of_one_that_is_gone_is_weighed_anew() -> None:
+    held, seen = Held(), set()
+    for i in range(100):
+        node = Lit.of(f"only here {i}")
+        assert ref(node) not in held.kept
+        held.add(node, 1)
+        seen.add(id(node))
+        del node
+
+    assert len(seen) < 100 and held.bytes == 100
+
+
+@pytest.mark.parametrize("limits", [Limits(nodes_per_session=2), Limits(plan_bytes_per_session=30)])
+def test_there_is_room_up_to_the_limit_and_not_beyond(limits: Limits) -> None:
+    nodes = counts(3)
+    held = Held()
+    for each in nodes[:2]:
+        assert held.has_room(15, limits)
+        held.add(each, 15)
+
+    assert not held.has_room(1, limits)
+
+
+def test_nodes_that_are_gone_make_room_before_anything_computed_is_dropped() -> None:
+    source = pd.from_frame(people(), "full", SCHEMA)._rows.source
+    session = Session("ann", PolarsEngine, Limits(nodes_per_session=4))
+    computed = session.engine
+    for spelled in "abcdef":
+        session.forget(session.take(texts(spelled), lambda name: source))
+    assert session.engine is computed
+
+    new = session.take(texts("g", "h"), lambda name: source)
+    alive = [session.nodes[number] for number in new]  # though not by their numbers
+    session.forget(new)
+    session.take(texts("i"), lambda name: source)
+    assert session.engine is computed
+    with pytest.raises(LimitError, match="nodes in the session: 5 is over this jail's limit of 4"):
+        session.take(texts("i", "j"), lambda name: source)
+    assert session.engine is not computed and alive
+
+
+def test_what_only_the_engine_uses_makes_room() -> None:
+    source = pd.from_frame(people(), "cached", SCHEMA)._rows.source
+    session = Session("ann", list, Limits(nodes_per_session=4))
+    new = session.take(texts("a", "b", "c")[:4], lambda name: source)
+    session.engine.extend(session.nodes[number] for number in new)
+    session.forget(new)
+
+    session.take(texts("d", "e")[:4], lambda name: source)
+    assert session.engine == [] and len(session.held.kept) == 3
+
+
+def test_nodes_that_are_gone_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "SWEPT_FROM", 10)
+    source = pd.from_frame(people(), "piled up", SCHEMA)._rows.source
+    session = Session("ann", PolarsEngine, Limits())
+    session.take(texts("kept", first=100), lambda name: source)
+    for i in range(100):
+        session.forget(session.take(texts(f"number {i}"), lambda name: source))
+        assert len(session.held.kept) < 20
+
+
+def texts(*values: str, first: int = 3) -> list[pb.Node]:
+    """Comparisons of a column with each of some texts: one node each, besides the source and the column."""
+    made = [
+        pb.Node(id=1, kind="source", fields=[pb.Field(dataset="any")]),
+        pb.Node(id=2, kind="column", fields=[pb.Field(node=1), pb.Field(text="city")]),
+    ]
+    for number, value in enumerate(values, first):
+        literal = pb.Field(literal=pb.Literal(text=value))
+        made.append(pb.Node(id=number, kind="compare", fields=[pb.Field(text="=="), pb.Field(node=2), literal]))
+    return made

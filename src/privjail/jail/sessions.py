@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from weakref import ref
 
 from privjail.errors import DPError
 from privjail.jail import decode, weigh
@@ -16,7 +17,9 @@ from privjail.jail import privjail_pb2 as pb
 from privjail.jail.limits import LimitError, Limits
 from privjail.ops.sort import Sort
 from privjail.ops.tally import Tally
-from privjail.plan.node import Node, children, inputs_first
+from privjail.plan.node import Node, children, inputs_first, put
+
+SWEPT_FROM = 1_000  # nodes of a session before it is looked which of them are gone
 
 
 class SessionError(DPError):
@@ -42,17 +45,18 @@ class Session:
         A request that comes twice brings nodes that are there already: the same ones, or it is refused.
         """
         new: list[int] = []
-        limits = self.limits
+        limits, nodes = self.limits, self.nodes
+        self.held.sweep_if_due()
         try:
             for message in messages:
                 for number, built in enumerate(self._built(message, source), message.id):
-                    before = self.nodes.get(number)
+                    before = nodes.get(number)
                     if before is None:
-                        limits.check("numbers in the session", len(self.nodes) + 1, limits.nodes_per_session)
                         new.append(number)
-                        self.nodes[number] = built
+                        nodes[number] = built
                     elif before is not built:
                         raise decode.Malformed("a node's number was used before, for another node")
+                limits.check("numbers in the session", len(nodes), limits.nodes_per_session)
         except BaseException:
             self.forget(new)
             raise
@@ -60,7 +64,7 @@ class Session:
 
     def _built(self, message: pb.Node, source: Callable[[str], Node]) -> Iterator[Node]:
         """The nodes of a message, each of which may refer to those before it."""
-        limits = self.limits
+        limits, held = self.limits, self.held
         if message.kind == "source":
             if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset" or message.count > 1:
                 raise decode.Malformed("a source is a data set's name")
@@ -74,25 +78,24 @@ class Session:
             if on_grids:
                 weigh.grids(values[0], limits)
             built = decode.make(cls, values)
-            if built not in self.held:
+            if ref(built) not in held.kept:
                 limits.check("depth of the plan", depth(built), limits.depth)
                 bytes_ = weigh.weight(built, limits)
-                if self._full(bytes_):
+                if not held.has_room(bytes_, limits):
                     self._make_room(bytes_)
-                self.held.add(built, bytes_)
+                held.add(built, bytes_)
             yield built
 
     def _make_room(self, bytes_: int) -> None:
         """Refuse what does not fit even after what nobody uses any more was cleared away."""
-        self.forget_computed()
-        gc.collect()
-        limits = self.limits
-        limits.check("nodes in the session", len(self.held) + 1, limits.nodes_per_session)
-        limits.check("bytes of plans in the session", self.held.bytes + bytes_, limits.plan_bytes_per_session)
-
-    def _full(self, bytes_: int) -> bool:
         held, limits = self.held, self.limits
-        return len(held) >= limits.nodes_per_session or held.bytes + bytes_ > limits.plan_bytes_per_session
+        held.sweep()
+        if not held.has_room(bytes_, limits):
+            self.forget_computed()
+            gc.collect()
+            held.sweep()
+        limits.check("nodes in the session", len(held.kept) + 1, limits.nodes_per_session)
+        limits.check("bytes of plans in the session", held.bytes + bytes_, limits.plan_bytes_per_session)
 
     def forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -109,43 +112,34 @@ class Session:
 
 
 class Held:
-    """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh."""
+    """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh.
+
+    Those that are gone are left out now and then, not one by one: until then they count as if they were alive.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[int, Kept] = {}
-        self._me = weakref.ref(self)
+        self._due = SWEPT_FROM
+        self.kept: dict[weakref.ref[Node], int] = {}
         self.bytes = 0
 
+    def has_room(self, bytes_: int, limits: Limits) -> bool:
+        """Whether one more node keeps within the limits."""
+        return len(self.kept) < limits.nodes_per_session and self.bytes + bytes_ <= limits.plan_bytes_per_session
+
     def add(self, node: Node, bytes_: int) -> None:
-        stale = self._kept.get(id(node))  # of a node that is gone, if its callback was cut short
-        self.bytes -= 0 if stale is None else stale.bytes
-        kept = Kept(node, _gone)
-        kept.node, kept.bytes, kept.held = id(node), bytes_, self._me
-        self._kept[id(node)] = kept
-        self.bytes += bytes_
+        self.bytes += bytes_  # first: where the clock cuts this short, it is too much until the next sweep
+        self.kept[ref(node)] = bytes_
 
-    def __contains__(self, node: Node) -> bool:
-        kept = self._kept.get(id(node))
-        return kept is not None and kept() is node
+    def sweep(self) -> None:
+        """Leave out the nodes that are gone."""
+        self.kept = {each: bytes_ for each, bytes_ in self.kept.items() if each() is not None}
+        self.bytes = sum(self.kept.values())
+        self._due = 2 * len(self.kept) + SWEPT_FROM
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
-
-class Kept(weakref.ref[Node]):
-    """A reference to a node that knows what it weighs."""
-
-    __slots__ = ("bytes", "held", "node")
-    node: int
-    bytes: int
-    held: weakref.ref[Held]
-
-
-def _gone(kept: Any) -> None:
-    held = kept.held()
-    if held is not None and held._kept.get(kept.node) is kept:
-        del held._kept[kept.node]
-        held.bytes -= kept.bytes
+    def sweep_if_due(self) -> None:
+        """So that those that are gone are never many more than those that are not, at little cost for each."""
+        if len(self.kept) >= self._due:
+            self.sweep()
 
 
 def depth(node: Node) -> int:
@@ -153,14 +147,17 @@ def depth(node: Node) -> int:
     found = node._depth
     if found is not None:
         return found
-    below: list[int] = [child._depth or 0 for child in children(node)]
-    if 0 in below:  # constants, and what was built elsewhere; else the inputs of a node came before it
-        for each in inputs_first(node, "_depth")[:-1]:
-            depth(each)
-        return depth(node)
-    deepest = max(below, default=0) + 1
-    object.__setattr__(node, "_depth", deepest)
-    return deepest
+    deepest = 0
+    for child in children(node):
+        below = child._depth
+        if below is None:  # constants, and what was built elsewhere; else the inputs of a node came before it
+            for each in inputs_first(node, "_depth")[:-1]:
+                depth(each)
+            return depth(node)
+        if below > deepest:
+            deepest = below
+    put(node, "_depth", deepest + 1)
+    return deepest + 1
 
 
 class Sessions:
