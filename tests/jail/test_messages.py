@@ -12,6 +12,7 @@ import pytest
 from .raw import LIMITS, Analyst, Plan, listed, reals, ref, text, whole, wholes
 
 from privjail.jail import privjail_pb2 as pb
+from privjail.jail.sessions import PIECE
 
 
 def several(kind: str, first: int, count: int, *fields: pb.Field) -> pb.Node:
@@ -87,31 +88,60 @@ def test_numbers_for_one_and_the_same_node_are_limited_too(ann: Analyst) -> None
     assert ann.nodes() == 4_002
 
 
-def test_numbers_that_will_not_be_used_again_are_free_after_the_answer(ann: Analyst) -> None:
-    """Over a call of its own and over a stream; and for the next request, also if nobody tidied up in between."""
+def forgetting(ann: Analyst, column: str, sums: int = 0) -> pb.ReleaseRequest:
+    """A request that uses its numbers only once."""
+    plan = Plan()
+    value = plan.count()
+    for _ in range(sums):
+        value = plan.add("add", ref(value), ref(value))
+    plan.ask(plan.count(None, plan.column(column)))
+    plan.request.session = ann.session
+    plan.request.forget.extend([*range(1, plan.next), 1, 10**6])
+    return plan.request
+
+
+def test_numbers_that_will_not_be_used_again_are_free_at_once_and_their_nodes_after_the_answer(ann: Analyst) -> None:
+    """Over a call of its own and over a stream, also one that breaks off; or at last when the session pauses."""
     service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
 
-    def request(column: str) -> pb.ReleaseRequest:
-        plan = Plan()
-        plan.ask(plan.count(None, plan.column(column)))
-        plan.request.session = ann.session
-        plan.request.forget.extend(range(1, plan.next))
-        return plan.request
+    def gone() -> bool:
+        deadline = time.monotonic() + 10
+        while session.leaving and time.monotonic() < deadline:
+            time.sleep(0.01)  # the answer goes first
+        return not session.leaving and not service._untidy
 
-    assert len(ann.send(request("city"))) == 1
-    assert session.nodes == {} and not session.leaving
+    assert len(ann.send(forgetting(ann, "city"))) == 1
+    assert session.nodes == {} and gone()
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     stream = ann.channel.stream_stream("/privjail.v1.Jail/Releases")(iter(requests.get, None), metadata=ann.metadata)
-    requests.put(request("city").SerializeToString())
-    assert pb.Released.FromString(next(stream)).HasField("reply")
-    deadline = time.monotonic() + 10
-    while session.nodes and time.monotonic() < deadline:
-        time.sleep(0.01)  # the answer goes first
-    assert session.nodes == {} and not session.leaving
+    for column in ("city", "grade"):  # the same numbers for other nodes
+        requests.put(forgetting(ann, column).SerializeToString())
+        assert pb.Released.FromString(next(stream)).HasField("reply")
+        assert gone()
     requests.put(None)
 
-    service.release(request("city"), "ann")
-    assert session.nodes != {}
-    service.release(request("grade"), "ann")  # the same numbers for other nodes
+    service.release(forgetting(ann, "city"), "ann")
+    assert session.nodes == {} and session.leaving and service._untidy
+    with session.lock:
+        service.sessions.tidy()
+        assert session.leaving  # somebody works with it
+    service.sessions.tidy()
     service.tidy()
-    assert session.nodes == {}
+    assert gone()
+
+
+def test_a_large_plan_goes_in_pieces(ann: Analyst) -> None:
+    """All of it at once would hold up the next release."""
+    service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
+    service.release(forgetting(ann, "city", sums=3 * PIECE), "ann")
+    before, left = len(session.leaving), []
+    for _ in range(3):
+        service._untidy.append(session)
+        service.tidy()
+        left.append(len(session.leaving))
+    service.release(forgetting(ann, "city"), "ann")
+
+    assert left == [before - PIECE, before - 2 * PIECE, before - 3 * PIECE]
+    assert service._untidy.pop() is session  # what is left goes after the next answer
+    session._make_room(0)
+    assert not session.leaving  # where room is needed, at once

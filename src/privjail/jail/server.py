@@ -132,10 +132,12 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             for body in bodies:
                 place.busy = True
                 released = on_clock(clock, lambda body=body: self._next(body, caller))  # type: ignore[misc]
-                yield released
+                try:
+                    yield released
+                finally:
+                    self._service.tidy()
                 if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
                     return  # who may ask nothing more holds no thread
-                self._service.tidy()
                 place.busy = False
 
     def _next(self, body: bytes, caller: Caller) -> pb.Released:
@@ -194,6 +196,7 @@ class Sweeper:
         before = 0
         while not self._stopped.wait(self._every):
             self._sessions.sweep()
+            self._sessions.tidy()
             self._streams.sweep()
             now = len(self._sessions)
             if now < before:

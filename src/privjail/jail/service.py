@@ -116,7 +116,6 @@ class Service:
             with deadline.shield():
                 return self.catalogue.source(decode.text(name), user)
 
-        session.tidy()  # if nobody had the time for it
         new = session.take(request.nodes, source)
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
@@ -126,20 +125,20 @@ class Service:
             session.forget(new)
             raise
         if request.forget:
-            session.leaving = list(request.forget)
+            session.leave(request.forget)
+        if session.leaving:
             self._untidy.append(session)
         return reply
 
     def tidy(self) -> None:
-        """What can wait until an answer is on its way. Whoever holds a session has tidied it, or will."""
+        """What can wait until an answer is on its way."""
         with suppress(IndexError):
-            while True:
-                session = self._untidy.popleft()
-                if session.lock.acquire(blocking=False):
-                    try:
-                        session.tidy()
-                    finally:
-                        session.lock.release()
+            session = self._untidy.popleft()
+            if session.lock.acquire(blocking=False):  # else whoever holds it comes here afterwards
+                try:
+                    session.tidy()
+                finally:
+                    session.lock.release()
 
     def _ask(self, session: Session, message: pb.Ask) -> Ask:
         value = session.nodes.get(message.value)

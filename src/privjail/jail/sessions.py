@@ -20,6 +20,7 @@ from privjail.ops.tally import Tally
 from privjail.plan.node import Node, children, inputs_first, put
 
 SWEPT_FROM = 1_000  # nodes of a session before it is looked which of them are gone
+PIECE = 100  # nodes that are let go of at a time: about as long as it takes until the next request comes
 
 
 class SessionError(DPError):
@@ -34,7 +35,7 @@ class Session:
         self._engine = engine
         self.engine = engine()
         self.nodes: dict[int, Node] = {}
-        self.leaving: list[int] = []  # numbers that will not be used again
+        self.leaving: list[Node] = []  # what has no number any more
         self.held = Held()
         self.used = time.monotonic()
         self.lock = threading.Lock()
@@ -89,6 +90,7 @@ class Session:
     def _make_room(self, bytes_: int) -> None:
         """Refuse what does not fit even after what nobody uses any more was cleared away."""
         held, limits = self.held, self.limits
+        self.leaving.clear()
         held.sweep()
         if not held.has_room(bytes_, limits):
             self.forget_computed()
@@ -101,10 +103,13 @@ class Session:
         for number in numbers:
             self.nodes.pop(number, None)
 
+    def leave(self, numbers: Iterable[int]) -> None:
+        """Free numbers that will not be used again; their nodes go when there is time for it (tidy)."""
+        self.leaving += [self.nodes.pop(number) for number in dict.fromkeys(numbers) if number in self.nodes]
+
     def tidy(self) -> None:
-        """Let go of the nodes that will not be used again. For a large plan this takes as long as a release."""
-        leaving, self.leaving = self.leaving, []
-        self.forget(leaving)
+        """Let go of some nodes that have no number any more: all of a large plan would take longer than a release."""
+        del self.leaving[-max(PIECE, len(self.leaving) // 10) :]
 
     def forget_computed(self) -> None:
         """Drop columns and selections that were computed; they are computed again when they are needed."""
@@ -199,6 +204,17 @@ class Sessions:
             for number in ended:
                 del self._open[number]
         return len(ended)
+
+    def tidy(self) -> None:
+        """Let go of what sessions still hold that have paused."""
+        with self._lock:
+            sessions = list(self._open.values())
+        for session in sessions:
+            if session.leaving and session.lock.acquire(blocking=False):
+                try:
+                    session.leaving.clear()
+                finally:
+                    session.lock.release()
 
     def __len__(self) -> int:
         with self._lock:
