@@ -237,7 +237,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
     if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
-    gc.set_threshold(10_000, 20, 20)  # plans are many small objects that live long: look for garbage less often
+    gc.set_threshold(100_000, 10, 10)  # most objects of a plan go before anybody would look for cycles
     Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
