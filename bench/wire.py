@@ -2,8 +2,8 @@
 
     python bench/wire.py [--quick]
 
-Everything is measured in one run, in turns; medians of at least five. The disk's own time for a sync is shown
-too, since each release waits for one.
+Everything is measured in one run, in turns; medians of at least five. What the disk and gRPC take by themselves is
+shown too, since each release waits for both.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import adult  # noqa: E402
 import diffpid3  # noqa: E402
 import manual  # noqa: E402
 import shown  # noqa: E402
+import wire_floor  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
 import privjail as pj  # noqa: E402
@@ -83,19 +84,6 @@ def milliseconds(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return 1000 * (time.perf_counter() - start)
-
-
-def sync_ms(folder: Path) -> float:
-    """How long the disk takes to keep one block."""
-    fd = os.open(folder / "sync", os.O_RDWR | os.O_CREAT)
-    try:
-        os.pwrite(fd, bytes(4096), 0)
-        os.fsync(fd)
-        return statistics.median(milliseconds(lambda: (os.pwrite(fd, os.urandom(700), 0), os.fdatasync(fd)))
-                                 for _ in range(50))  # fmt: skip
-    finally:
-        os.close(fd)
-        os.unlink(folder / "sync")
 
 
 # -- releases, over the wire and in process
@@ -261,7 +249,10 @@ def rows(quick: bool = False) -> list[Row]:
     with Progress() as progress, served(files) as file:
         steps = progress.add_task("the wire", total=4)
         session = progress.add_task("a long session", total=many)
-        out: list[Row] = [("one sync of the disk", "", "", f"{sync_ms(file.parent):.2f} ms")]
+        out: list[Row] = [
+            ("one sync of the disk, once in a millisecond", "", "", f"{wire_floor.sync_ms(file.parent):.2f} ms"),
+            ("a small message to another process and back by gRPC with TLS, likewise", "", "", f"{wire_floor.round_trip_ms():.2f} ms"),
+        ]
         out += releases(file, files, 30)
         progress.advance(steps)
         out += trees(file, files, RUNS, rival_ms(files, 30 if quick else 900))
