@@ -251,7 +251,7 @@ def rows(quick: bool = False) -> list[Row]:
         session = progress.add_task("a long session", total=many)
         out: list[Row] = [
             ("one sync of the disk, once in a millisecond", "", "", f"{wire_floor.sync_ms(file.parent):.2f} ms"),
-            ("a small message to another process and back by gRPC with TLS, likewise", "", "", f"{wire_floor.round_trip_ms():.2f} ms"),
+            ("a small message by gRPC with TLS and back, likewise", "", "", f"{wire_floor.round_trip_ms():.2f} ms"),
         ]
         out += releases(file, files, 30)
         progress.advance(steps)
