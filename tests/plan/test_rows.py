@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from privjail.ops.source import Column, Dataset, Source, Unit
 from privjail.ops.tally import Tally
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
-from privjail.ops.logic import joined
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import Not, joined
 from privjail.ops.numbers import Add, Extreme, Offset
 from privjail.plan.domain import IntDomain
-from privjail.plan.node import Lit
-from privjail.plan.rows import ROOM, Rows
+from privjail.plan.node import LONGEST, Lit
+from privjail.plan.rows import STEPS_ROOM, Rows
 
 PEOPLE = Source(Dataset("people", "people", (("age", IntDomain(False, 0, 120)),), Unit()))
 AGE = Column(PEOPLE, "age")
@@ -30,21 +32,41 @@ def test_of_a_long_chain_the_source_and_the_last_steps_are_shown() -> None:
         words = [PEOPLE.shown(), *(chain(i).shown() for i in range(1, steps + 1))]
         shown = str(chain(steps)).split(" | ")
         whole = " | ".join(words[1:])
-        if len(whole) <= ROOM:
+        if len(whole) <= STEPS_ROOM:
             assert shown == words
             continue
         assert shown[0] == words[0] and "…" in shown[1] and words[-len(shown[2:]):] == shown[2:]
-        assert ROOM - 3 <= len(" | ".join(shown[1:])) <= ROOM + 4  # as much as there is room for
+        assert STEPS_ROOM - 3 <= len(" | ".join(shown[1:])) <= STEPS_ROOM + 4  # as much as there is room for
 
 
-def test_a_long_step_does_not_hide_those_after_it() -> None:
-    """What an audit log is read for: which part of the data was asked about."""
-    everyone = Compare("==", AGE, Lit.of(7))
-    long = Filter(PEOPLE, joined("|", [Compare(">", AGE, Lit.of(i)) for i in range(60)]))
-    shown = str(Tally(Filter(long, everyone), (), None))
+def test_a_long_text_says_of_which_data_and_what_of_which_part_was_asked() -> None:
+    """What an audit log is read for, also if a name or a step is long."""
+    source = Source(Dataset("x" * 60, "x" * 60, (("age", IntDomain(False, 0, 120)),), Unit()))
+    age = Column(source, "age")
+    rows: Rows = Filter(source, joined("|", [Compare(">", age, Lit.of(i)) for i in range(60)]))
+    for i in range(12):
+        rows = Filter(rows, Compare("==", age, Lit.of(i)))
+    parts = [Filter(rows, Compare("==", age, Lit.of(i))) for i in (100, 101)]
+    asked = [Tally(part, keys, value) for part in parts for keys in ((), (age,)) for value in (None, age)]
+    texts = [str(each) for each in asked]
 
-    assert shown.startswith("people | filter(") and shown.endswith("… | filter((age == 7)) | count")
-    assert str(long).endswith("…")
+    assert len(set(texts)) == len(asked) and {len(text) for text in texts} == {LONGEST}
+    for text in texts:
+        assert text.startswith("x" * 60) and "filter((age == 10" in text and text.endswith((" | count", " | sum(age)"))
+    assert str(Add(asked[0], asked[1])).endswith(" + …)") and str(Add(Tally(PEOPLE, (), None), asked[1])).endswith(")")
+
+
+def test_missing_values_are_dropped_in_few_words() -> None:
+    def dropped(*conditions: Any) -> str:
+        return str(Filter(PEOPLE, Not(joined("|", conditions))))
+
+    missing = [IsNull(Compare(">", AGE, Lit.of(i))) for i in range(7)]
+    shown = [f"(age > {i})" for i in range(7)]
+    assert dropped(*missing) == f"people | dropna({', '.join(shown[:4])}, … 3 more)"
+    assert dropped(*missing[:2]) == f"people | dropna({shown[0]}, {shown[1]})"
+    assert dropped(missing[0]) == f"people | filter(~{missing[0]})"
+    assert "dropna" not in dropped(missing[0], Compare(">", AGE, Lit.of(1)))
+    assert "dropna" not in str(Filter(PEOPLE, Not(joined("&", missing))))
 
 
 def test_an_address_is_the_path_whichever_cell_is_asked_first() -> None:

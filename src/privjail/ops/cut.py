@@ -80,7 +80,7 @@ class Cut(Expr):
         return found.set(column.is_null(), None) if column.null_count() else found
 
     def text(self, *inputs: str) -> str:
-        return f"cut({inputs[0]}, {len(self.edges) - 1} bins)"
+        return f"cut({inputs[0]}, {len(self.edges) - 1} bins from {self.edges[0]} to {self.edges[-1]})"
 
 
 def below(x: Any, edges: list[float], or_equal: bool) -> Any:

@@ -6,13 +6,15 @@ from typing import Any
 
 from privjail.errors import PlanError, RowsError
 from privjail.ops.compare import Compare
-from privjail.ops.isin import IsIn
+from privjail.ops.isin import IsIn, IsNull
 from privjail.ops.logic import Logic, Not
 from privjail.plan.cells import Cell
 from privjail.plan.domain import BoolDomain, CategoryDomain, Interval
 from privjail.plan.expr import Expr
 from privjail.plan.node import NOT_YET, Lit, node, put
 from privjail.plan.rows import MOST_CELLS, Rows, refine
+
+SHOWN = 4  # columns, in the text of a filter that looks at many
 
 
 @node
@@ -44,7 +46,8 @@ class Filter(Rows):
         return condition.fill_null(False) if condition.null_count() else condition
 
     def text(self) -> str:
-        return f"filter({self.condition})"
+        columns = _complete(self.condition)
+        return f"filter({self.condition})" if columns is None else f"dropna({listed(columns)})"
 
 
 def keep(rows: Rows, condition: Expr) -> Rows:
@@ -52,6 +55,29 @@ def keep(rows: Rows, condition: Expr) -> Rows:
     if isinstance(condition, Logic) and condition.op == "&":
         return keep(keep(rows, condition.a), condition.b)
     return Filter(rows, condition)
+
+
+def _complete(condition: Expr) -> list[Expr] | None:
+    """The columns of which a condition says that none is missing, if it says just that of several."""
+    if not isinstance(condition, Not) or not isinstance(condition.a, Logic):
+        return None
+    columns: list[Expr] = []
+    waiting: list[Expr] = [condition.a]
+    while waiting:
+        match waiting.pop():
+            case Logic("|", a, b):
+                waiting += [b, a]
+            case IsNull(a):
+                columns.append(a)
+            case _:
+                return None
+    return columns
+
+
+def listed(columns: list[Expr]) -> str:
+    """Some columns by their texts, and how many there are beside them."""
+    more = len(columns) - SHOWN
+    return ", ".join(map(str, columns[:SHOWN])) + (f", … {more} more" if more > 0 else "")
 
 
 def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:

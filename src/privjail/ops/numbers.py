@@ -49,7 +49,7 @@ class Add(Value):
 
     def text(self) -> str:
         first = str(self.a)
-        return first if len(first) >= LONGEST else f"({first} + {self.b})"
+        return f"({first} + {'…' if len(first) >= LONGEST else self.b})"
 
     def quotes(self) -> Iterator[Node]:
         yield self.a

@@ -20,7 +20,7 @@ _building = threading.RLock()
 put = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
 EMPTY = blake2b(digest_size=16)  # copied for each name: that takes half as long as to make one
-LONGEST = 240  # characters of a node's text
+LONGEST, HEAD = 240, 80  # characters of a node's text, and how many of them are its beginning if it is cut
 
 
 class _Entry(weakref.ref["Node"]):
@@ -148,7 +148,8 @@ class Node(metaclass=Interned):
                     continue
                 waiting.pop()
                 text = node.spell_out()
-                put(node, "_shown", text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+                # Cut in the middle: the beginning names the data, the end what was asked of which part of it.
+                put(node, "_shown", text if len(text) <= LONGEST else f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}")
         assert self._shown is not None
         return self._shown
 

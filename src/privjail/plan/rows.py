@@ -19,7 +19,7 @@ from privjail.plan.node import Lit, Node, put
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # likewise a filter below this many others
 MOST_BASES = 64  # slices and windows, one on top of another
-ROOM = 200  # characters for the steps of a chain: the newest, for they tell one part of the data from another
+STEPS_ROOM = 200  # characters for the steps of a chain: the newest, for they tell one part of the data from another
 
 
 class Lineage(NamedTuple):
@@ -100,7 +100,7 @@ class Rows(Node):
     @property
     def distance(self) -> Distance:
         """How far the ordered rows can move: inserted plus deleted rows (the LCS edit distance)."""
-        _, _, factor, cap, _, _, _ = self.lineage
+        factor, cap = self.lineage.factor, self.lineage.cap
         if cap is not None:
             return Distance(cap)
         return UNBOUNDED if factor is None else Distance(0, dict.fromkeys(self.cells, factor))
@@ -127,7 +127,7 @@ class Rows(Node):
 
     def __str__(self) -> str:
         steps: list[str] = []
-        rows, left = self, ROOM
+        rows, left = self, STEPS_ROOM
         while rows.parent is not None and left > 0:
             text = rows.shown()
             steps.append(text if len(text) <= left else text[: left - 1] + "…")
