@@ -183,3 +183,10 @@ def test_amounts_stay_exact(folder: JailFolder) -> None:
     for _ in range(3):
         spend(folder, "ann", (cells()[0], Fraction(1, 3)))
     assert JailFolder(folder.path).state.total(("user", "ann", "census")) == (1,)
+
+
+def test_a_ledger_of_another_version_is_not_joined(tmp_path: Path, url: str) -> None:
+    with psycopg.connect(url) as db:
+        db.execute("CREATE TABLE privjail_events (seq BIGINT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)")
+    with pytest.raises(LedgerError, match="another version"):
+        make_jail(tmp_path, ledger=url)

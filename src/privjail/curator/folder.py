@@ -24,6 +24,7 @@ from privjail.jail.tls import make_certificates, user_certificate
 from privjail.jail.tokens import token_hash
 
 NAME = re.compile(r"[\w.@+-]{1,100}")
+VERSION = 2  # of a jail's folder and its ledger
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -33,8 +34,11 @@ def read_config(path: Path) -> dict[str, Any]:
         raise PlanError(f"{str(path)!r} is no jail", do="make one with: privjail init, or name it with --jail")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-        if config["version"] != 1:
-            raise PlanError(f"{str(path)!r} was made by another version of privjail")
+        if config["version"] != VERSION:
+            raise PlanError(
+                f"{str(path)!r} was made by another version of privjail",
+                do="use that version, or make a new jail: what was spent in this one still counts for the same people",
+            )
     except (ValueError, TypeError, KeyError):
         raise PlanError(f"{str(file)!r} is damaged", do="put it back from a copy") from None
     return dict(config)
@@ -216,7 +220,7 @@ def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None)
     if not ledger.rows():  # a jail may join others whose ledger is there
         ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
-    config = {"version": 1, "address": address, "ledger_url": ledger_url}
+    config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
     with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(config, file, indent=1)
 

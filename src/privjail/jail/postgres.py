@@ -23,6 +23,9 @@ CREATE OR REPLACE FUNCTION privjail_keep() RETURNS trigger LANGUAGE plpgsql
 CREATE OR REPLACE TRIGGER privjail_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON privjail_events
     FOR EACH STATEMENT EXECUTE FUNCTION privjail_keep();
 """
+ANSWER = """
+SELECT 1 FROM pg_attribute WHERE attrelid = 'privjail_events'::regclass AND attname = 'answer' AND NOT attisdropped
+"""
 
 
 def _psycopg() -> Any:
@@ -54,6 +57,8 @@ class PostgresStore(Store):
             with self._guarded(), self._db().transaction():
                 self._db().execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
                 self._db().execute(TABLES)
+                if not self._db().execute(ANSWER).fetchall():
+                    raise LedgerError("the ledger in this database was made by another version of privjail")
 
     def _db(self) -> Any:
         """The connection, made again if it was lost."""
