@@ -309,7 +309,8 @@ def _error(e: Any) -> DPError:
     try:
         name, what, plan, do = json.loads(e.details())
     except (ValueError, TypeError):
-        name, what, plan, do = "DPError", f"the jail cannot be reached ({e.code().name.lower()})", None, None
+        name, what, plan = "DPError", f"the jail cannot be reached ({e.code().name.lower()})", None
+        do = "is it served, and at the address that the connection file says?"
         if _stranger(e):
             what = "no secure connection to the jail: the certificates do not match"
             do = "ask the curator for a new connection file"

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from privjail.curator.folder import JailFolder
+from privjail.curator.folder import VERSION, JailFolder
 from privjail.errors import DPError
 from privjail.jail.catalogue import Catalogue
 
@@ -357,3 +357,26 @@ def test_serve_ends_cleanly_when_it_is_told_to(made: JailFolder, files: Path) ->
     served = Served(files).start()
     out, err = served.stop()
     assert served.process is not None and served.process.returncode == 0 and err == ""
+
+
+def test_a_jail_of_another_version_is_refused_and_left_as_it_is(run: Run, made: JailFolder, files: Path) -> None:
+    made.ledger.close()
+    config = files / "jail" / "jail.json"
+    config.write_text(config.read_text().replace(f'"version": {VERSION}', f'"version": {VERSION - 1}'))
+    before = {file: file.read_bytes() for file in (files / "jail").iterdir()}
+    for command in (("verify",), ("user", "add", "zed"), ("serve", "--port", str(free_port()))):
+        assert "another version" in run(*command, ok=False).stderr
+
+    assert {file: file.read_bytes() for file in (files / "jail").iterdir()} == before
+
+
+def test_a_jail_is_served_on_the_port_that_it_was_made_with(run: Run, files: Path) -> None:
+    port = free_port()
+    run("init", "jail", "--host", "127.0.0.1", "--port", str(port))
+    command = [*PRIVJAIL, "serve", "--jail", str(files / "jail")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENV)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == f"serving on 127.0.0.1:{port}\n"
+    finally:
+        process.terminate()
+        process.wait(20)

@@ -283,7 +283,7 @@ def verify(
 def serve(
     jail: Where = HERE,
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 picks a free port")] = 7443,
+    port: Annotated[int | None, typer.Option(help="0 picks a free port; default: the one given to `init`")] = None,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="clients must show a certificate too")] = False,
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
     time_quantum: Annotated[float, typer.Option(help="answer only at multiples of this many seconds")] = 0.0,
@@ -294,7 +294,9 @@ def serve(
     from privjail.curator.folder import read_config
     from privjail.jail.server import Options, start
 
-    url = read_config(jail).get("ledger_url")
+    config = read_config(jail)
+    url = config.get("ledger_url")
+    port = int(config["address"].rpartition(":")[2]) if port is None else port
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
     told, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Self
 
@@ -17,6 +18,17 @@ from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.sensitive import number
+
+MOST_NAMED = 10  # columns of a wide table, in an error
+
+
+def _named(columns: list[Any], wanted: Any) -> str:
+    """The columns that there are; of many, those that look like the one that was wanted first."""
+    if len(columns) <= MOST_NAMED:
+        return ", ".join(map(str, columns))
+    alike = get_close_matches(str(wanted), map(str, columns), MOST_NAMED)
+    first = dict.fromkeys([*alike, *map(str, columns)])
+    return f"{', '.join(list(first)[:MOST_NAMED])}, … {len(columns) - MOST_NAMED} more"
 
 
 class Domains(Mapping[Any, Domain]):
@@ -58,7 +70,7 @@ class FrameCore(Prisoner):
         if isinstance(name, Prisoner):
             raise PlanError("a column is named by public text, not by a private value")
         if name not in self._exprs:
-            raise PlanError(f"there is no column {name!r}", do=f"the columns are {', '.join(map(str, self._exprs))}")
+            raise PlanError(f"there is no column {name!r}", do=f"the columns are {_named(list(self._exprs), name)}")
         found: Expr = self._exprs[name]
         return found
 
