@@ -262,3 +262,11 @@ def test_groups_of_a_wide_table_without_missing_values_exclude_each_other() -> N
     complete = wide.dropna()
     _reveal(*(group.shape[0] for _, group in complete.groupby("sex")))
     assert pj.consumed_privacy_budget()["a wide table"] == 0.1
+
+
+def test_what_dropna_excludes() -> None:
+    """Its complement as a whole; of one column, also the rows in which that column is missing."""
+    one, all_ = People(), People()
+    _reveal(one.df.dropna(subset=["age"]).shape[0], one.df[one.df["age"].isna()].shape[0])
+    _reveal(all_.df.dropna().shape[0], all_.df[all_.df["age"].isna()].shape[0])
+    assert one.cost() == TENTH and all_.cost() == 2 * TENTH

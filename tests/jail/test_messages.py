@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from .raw import LIMITS, Analyst, Plan, listed, reals, ref, text, whole, wholes
+from .raw import LIMITS, Analyst, Plan, listed, reals, ref, session_of, text, whole, wholes
 
 from privjail.jail import privjail_pb2 as pb
+from privjail.jail.server import Handler, Options, Sweeper
 from privjail.jail.sessions import PIECE
 
 
@@ -145,3 +146,54 @@ def test_a_large_plan_goes_in_pieces(ann: Analyst) -> None:
     assert service._untidy.pop() is session  # what is left goes after the next answer
     session._make_room(0)
     assert not session.leaving  # where room is needed, at once
+
+
+class Context:
+    """What gRPC says of a call."""
+
+    def __init__(self, metadata: Any) -> None:
+        self.metadata = metadata
+
+    def invocation_metadata(self) -> Any:
+        return self.metadata
+
+
+def test_on_a_stream_the_answer_goes_first_also_if_it_breaks_off_then(ann: Analyst) -> None:
+    service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
+    handler = Handler(service, Options())
+    for last in (False, True):
+        bodies = [forgetting(ann, "city").SerializeToString()] * 2
+        stream = handler._stream(iter(bodies), Context(ann.metadata))
+        assert next(stream).HasField("reply")
+        assert session.leaving
+        stream.close() if last else next(stream)
+        assert bool(session.leaving) is not last
+        stream.close()
+    assert not service._untidy
+
+
+def test_what_is_left_of_a_large_plan_goes_after_later_answers_too(ann: Analyst) -> None:
+    service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
+    service.release(forgetting(ann, "city", sums=20 * PIECE), "ann")
+    before = len(session.leaving)
+    service.tidy()
+    assert len(session.leaving) == before - before // 10  # more at once where there is more
+    later = forgetting(ann, "city")
+    del later.forget[:]
+    left = len(session.leaving)
+    service.release(later, "ann")
+    service.tidy()
+    assert len(session.leaving) < left
+
+
+def test_a_session_that_pauses_keeps_nothing_that_it_forgot(raw_jail: Any) -> None:
+    running, _ = raw_jail
+    sweeper = Sweeper(running.service.sessions, running.streams, idle_seconds=0.4)
+    with session_of(raw_jail, "ann") as ann:
+        session = running.service.sessions._open[ann.session]
+        running.service.release(forgetting(ann, "city", sums=3 * PIECE), "ann")
+        deadline = time.monotonic() + 10
+        while session.leaving and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not session.leaving
+    sweeper.stop()

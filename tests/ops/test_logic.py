@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from privjail.errors import PlanError
 from privjail.ops.carried import Constant
-from privjail.ops.logic import Logic, Not, negation
+from privjail.ops.logic import Logic, Not, joined, negation
 from privjail.plan.domain import BoolDomain
-from privjail.plan.node import Lit
+from privjail.plan.node import Lit, children
 
 from ..tables import World
 from .checking import check_row_wise, covers, given, growing, table
@@ -70,3 +70,15 @@ def test_only_truths():
         Not(NUMBERS.column("x"))
     with pytest.raises(PlanError):
         Logic("and", TRUTHS.column("x"), TRUTHS.column("x"))
+
+
+def test_many_parts_are_joined_in_their_order_and_not_deep():
+    parts = [Constant(Lit.of(bool(i % 2))) for i in range(2)] * 35
+    level, depth = [joined("|", parts)], 0
+    while any(isinstance(each, Logic) for each in level):
+        assert {each.op for each in level if isinstance(each, Logic)} == {"|"}
+        level = [below for each in level for below in (children(each) if isinstance(each, Logic) else [each])]
+        depth += 1
+
+    assert level == parts and depth == 7
+    assert joined("&", parts[:1]) is parts[0]

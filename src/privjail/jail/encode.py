@@ -95,7 +95,7 @@ def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
     return pb.Node(id=first, kind=cls.kind, fields=fields, count=len(several))
 
 
-def _direct(value: Any, ids: Ids) -> pb.Field:
+def _in_one_piece(value: Any, ids: Ids) -> pb.Field:
     """A field directly in a node. Numbers of one type go in one piece: a message for each takes far longer."""
     if not isinstance(value, tuple) or not 0 < len(value) <= IN_ONE_PIECE:
         return field(value, ids)
@@ -111,10 +111,10 @@ def _column(values: tuple[Any, ...], ids: Ids) -> pb.Field:
     """One field of several nodes: the same for all, or one for each."""
     first = values[0]
     if values.count(first) == len(values):  # nodes are compared by identity
-        return _direct(first, ids)
+        return _in_one_piece(first, ids)
     if all([isinstance(value, Node) and not isinstance(value, Lit) for value in values]):
         return pb.Field(nodes=pb.Numbered(ids=list(map(ids, values))))
-    return pb.Field(each=pb.Fields(items=[_direct(value, ids) for value in values]))
+    return pb.Field(each=pb.Fields(items=[_in_one_piece(value, ids) for value in values]))
 
 
 def _labels(values: tuple[Any, ...]) -> pb.Field:

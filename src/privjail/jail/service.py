@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from privjail.budget.notions import Cost
@@ -132,13 +132,15 @@ class Service:
 
     def tidy(self) -> None:
         """What can wait until an answer is on its way."""
-        with suppress(IndexError):
+        try:
             session = self._untidy.popleft()
-            if session.lock.acquire(blocking=False):  # else whoever holds it comes here afterwards
-                try:
-                    session.tidy()
-                finally:
-                    session.lock.release()
+        except IndexError:
+            return
+        if session.lock.acquire(blocking=False):  # else whoever holds it comes here afterwards
+            try:
+                session.tidy()
+            finally:
+                session.lock.release()
 
     def _ask(self, session: Session, message: pb.Ask) -> Ask:
         value = session.nodes.get(message.value)

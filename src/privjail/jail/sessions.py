@@ -206,7 +206,7 @@ class Sessions:
         return len(ended)
 
     def tidy(self) -> None:
-        """Let go of what sessions still hold that have paused."""
+        """Let go of all that has no number any more, in case no other request comes that would."""
         with self._lock:
             sessions = list(self._open.values())
         for session in sessions:

@@ -68,46 +68,49 @@ class State:
     answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
     lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
     releases: int = 0
+    _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
     # -- applying
 
     def apply(self, event: Event) -> None:
-        act = getattr(self, f"_on_{event.body.get('type')}", None)
+        body = event.body
+        act = getattr(self, f"_on_{body.get('type')}", None)
         if act is None:
             raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
         with self._lock:
-            act(event.body, event.seq)
+            self._seq = event.seq
+            act(body)
 
-    def _on_init(self, body: dict[str, Any], seq: int) -> None:
+    def _on_init(self, body: dict[str, Any]) -> None:
         """The first event: says what jail this is."""
 
-    def _on_anchor(self, body: dict[str, Any], seq: int) -> None:
+    def _on_anchor(self, body: dict[str, Any]) -> None:
         """The curator had the anchor renewed: logged, since it may hide a rollback."""
 
-    def _on_dataset(self, body: dict[str, Any], seq: int) -> None:
+    def _on_dataset(self, body: dict[str, Any]) -> None:
         name = body["name"]
         notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
         self.datasets[name] = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"])
         self._set(("dataset", "", name), notion.limit)
 
-    def _on_remove(self, body: dict[str, Any], seq: int) -> None:
+    def _on_remove(self, body: dict[str, Any]) -> None:
         self.datasets[body["name"]].removed = True
 
-    def _on_user(self, body: dict[str, Any], seq: int) -> None:
+    def _on_user(self, body: dict[str, Any]) -> None:
         self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
 
-    def _on_revoke(self, body: dict[str, Any], seq: int) -> None:
+    def _on_revoke(self, body: dict[str, Any]) -> None:
         if body["dataset"] is None:
             self.users[body["who"]].revoked = True
         else:
             self.limits.pop((body["scope"], body["who"], body["dataset"]), None)
 
-    def _on_group(self, body: dict[str, Any], seq: int) -> None:
+    def _on_group(self, body: dict[str, Any]) -> None:
         self.groups[body["name"]] = frozenset(body["members"])
 
-    def _on_limit(self, body: dict[str, Any], seq: int) -> None:
+    def _on_limit(self, body: dict[str, Any]) -> None:
         self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
 
     def _set(self, scope: Scope, limit: Cost | None) -> None:
@@ -121,17 +124,17 @@ class State:
             self.requests[user, request] = digest
             self.releases += 1
 
-    def _on_charge(self, body: dict[str, Any], seq: int) -> None:
+    def _on_charge(self, body: dict[str, Any]) -> None:
         self.charged(body["user"], body["request"], body["digest"])
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
                 self._tree(scope).add(steps, amounts(cost) or ())
 
-    def _on_answer(self, body: dict[str, Any], seq: int) -> None:
-        self.answers[body["user"], body["request"]] = Answered(body["sha256"], seq)
+    def _on_answer(self, body: dict[str, Any]) -> None:
+        self.answers[body["user"], body["request"]] = Answered(body["sha256"], self._seq)
 
-    def _on_lost(self, body: dict[str, Any], seq: int) -> None:
+    def _on_lost(self, body: dict[str, Any]) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
         self.lost.update((user, request) for user, request in body["requests"])
 

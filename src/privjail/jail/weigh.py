@@ -22,7 +22,7 @@ from privjail.plan.rows import Rows
 from privjail.plan.value import Joint, Listed, Shared, Together, Value
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
-NODES = (Rows, Expr, Expr | None, Value)  # what is declared so is one node or none, which is counted by itself
+ONE_NODE = (Rows, Expr, Expr | None, Value)  # what is declared so is one node or none, which is counted by itself
 ON_ONE_GRID = (Stack, Beside)  # operations on any number of inputs, which need a common grid
 ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
 
@@ -38,7 +38,7 @@ def grids(inputs: tuple[Value, ...], limits: Limits) -> None:
 def _weighed(cls: type[Node]) -> list[str]:
     """The fields of an operation that can hold more than one other node."""
     declared = typing.get_type_hints(cls)
-    return [name for name in cls.__match_args__ if declared[name] not in NODES]  # type: ignore[attr-defined]
+    return [name for name in cls.__match_args__ if declared[name] not in ONE_NODE]  # type: ignore[attr-defined]
 
 
 def weight(node: Node, limits: Limits) -> int:
@@ -123,12 +123,12 @@ def _distance(distance: Distance) -> int:
 
 def _joint(joint: Joint) -> int:
     match joint:
-        case Listed():
-            return sum(map(_distance, joint.distances))
-        case Shared():
-            return _distance(joint.whole)
-        case Together():
-            return _distance(joint.each)
+        case Listed(distances):
+            return sum(map(_distance, distances))
+        case Shared(_, whole, _):
+            return _distance(whole)
+        case Together(_, each):
+            return _distance(each)
     raise TypeError(f"{type(joint).__name__} has no weight")
 
 

@@ -51,7 +51,7 @@ class Tally(Value):
 
     def derive(self) -> Facts:
         rows, keys = self.rows, self.keys
-        _, _, _, cap, edits, _, _ = rows.lineage
+        cap, edits = rows.lineage.cap, rows.lineage.edits
         reach, _, monotone = self._reach()
         whole = rows.distance * reach
         joint: Joint = Shared(self.size, whole, partial(_element, rows, keys, reach)) if keys else Listed((whole,))

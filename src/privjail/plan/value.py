@@ -239,7 +239,7 @@ class Value(Node):
             facts = each.facts
             cells.update(dict.fromkeys(facts.cells))
             capped = capped or facts.capped
-        return Facts(joint, tuple(cells), capped, False)
+        return Facts(joint, tuple(cells), capped, monotone=False)
 
     def inputs(self) -> tuple[Value, ...]:
         return ()
