@@ -331,3 +331,19 @@ def test_an_anchor_is_renewed_by_the_curator_with_a_reason_that_is_logged(copy: 
     edit(copy, "UPDATE events SET body = replace(body, 'disk', 'risk')")
     with pytest.raises(LedgerError, match="damaged or was changed"):
         renew_anchor(copy, "this cannot be renewed")
+
+
+def test_anchors_that_were_written_anew_owe_the_answer_too(tmp_path: Path) -> None:
+    """The newest entry is an answer: from its note it comes back as it was."""
+    folder = make_jail(tmp_path, budget=10, grant=5)
+    request = spend(folder, "ann", (cells()[0], "1/2"))
+    folder.ledger.keep_answer("ann", request, b"seen")
+    folder.ledger.close()
+    store = SQLiteStore(folder.path)
+    store.renew_anchor()
+    store.close()
+    *_, last = events(folder.path)  # settles it: both notes are written anew
+    edit(folder.path, f"DELETE FROM events WHERE seq = {last.seq}")
+
+    assert last.body["type"] == "answer" and events(folder.path)[-1] == last
+    assert JailFolder(folder.path).ledger.answer("ann", request) == b"seen"

@@ -13,7 +13,7 @@ from .raw import LIMITS, Analyst, Plan, listed, reals, ref, session_of, text, wh
 
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.server import Handler, Options, Sweeper
-from privjail.jail.sessions import PIECE
+from privjail.jail.sessions import PIECE, Session
 
 
 def several(kind: str, first: int, count: int, *fields: pb.Field) -> pb.Node:
@@ -125,9 +125,9 @@ def test_numbers_that_will_not_be_used_again_are_free_at_once_and_their_nodes_af
     assert session.nodes == {} and session.leaving and service._untidy
     with session.lock:
         service.sessions.tidy()
+        service.tidy()
         assert session.leaving  # somebody works with it
     service.sessions.tidy()
-    service.tidy()
     assert gone()
 
 
@@ -197,3 +197,22 @@ def test_a_session_that_pauses_keeps_nothing_that_it_forgot(raw_jail: Any) -> No
             time.sleep(0.02)
         assert not session.leaving
     sweeper.stop()
+
+
+def test_nodes_that_leave_are_no_more_than_a_session_may_have(ann: Analyst) -> None:
+    """One node may have had many numbers, and there may never be the time to tidy."""
+    session = Session("ann", lambda: None, replace(LIMITS, nodes_per_session=500))
+    (node,) = [ann.running.service.catalogue.source("people", "ann")]
+    for _ in range(20):
+        session.nodes.update(dict.fromkeys(range(400), node))
+        session.leave(range(400))
+        assert not session.nodes and len(session.leaving) <= 2 * 500
+
+
+def test_on_a_clock_all_work_of_a_request_is_done_before_its_answer(ann: Analyst) -> None:
+    session = ann.running.service.sessions._open[ann.session]
+    handler = Handler(ann.running.service, Options(time_quantum=0.001))
+    stream = handler._stream(iter([forgetting(ann, "city").SerializeToString()]), Context(ann.metadata))
+    assert next(stream).HasField("reply")
+    assert not session.leaving
+    stream.close()

@@ -31,7 +31,7 @@ def test_the_engine_is_off_while_grpc_is_loaded_and_only_then(tmp_path: Path) ->
     assert told(tmp_path) == f"{SWITCHES} None"
 
 
-@pytest.mark.parametrize("version", ["1.78.1", "1.86.0", "2.85.0"])
+@pytest.mark.parametrize("version", ["1.78.1", "1.86.0", "2.85.0", "odd"])
 def test_a_grpc_that_may_not_know_the_switches_is_left_alone(tmp_path: Path, version: str) -> None:
     assert told(tmp_path, version) == "None None"
 

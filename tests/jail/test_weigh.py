@@ -18,6 +18,7 @@ from privjail.errors import DPError
 from privjail.engines.polars import PolarsEngine
 from privjail.jail import decode, encode, sessions, weigh
 from privjail.jail import privjail_pb2 as pb
+from privjail.jail.deadline import TimeUp
 from privjail.jail.limits import LimitError, Limits
 from privjail.jail.sessions import Held, Session
 from privjail.ops.isin import IsIn
@@ -25,6 +26,7 @@ from privjail.ops.numbers import Add, Beside, Element, Extreme, Offset, Scale, S
 from privjail.ops.sort import Sort
 from privjail.ops.source import Column, Source
 from privjail.ops.tally import Tally
+from privjail.plan.distance import Distance
 from privjail.plan.node import Lit, children, put
 from privjail.plan.value import Value
 
@@ -304,3 +306,22 @@ def texts(*values: str, first: int = 3) -> list[pb.Node]:
         literal = pb.Field(literal=pb.Literal(text=value))
         made.append(pb.Node(id=number, kind="compare", fields=[pb.Field(text="=="), pb.Field(node=2), literal]))
     return made
+
+
+def test_large_coefficients_weigh_what_they_take() -> None:
+    cell = next(n for n in nodes_of_many_programs() if isinstance(n, Column)).source.cells[0]
+    plain, *large = [weigh._distance(Distance(0, {cell: c})) for c in (1, 2**63, Fraction(1, 2**64), 2**4_000)]
+
+    assert [each - plain for each in large] == [8, 8, 8 * (4_001 // 64)]
+
+
+def test_a_node_that_was_cut_short_weighs_too_much_rather_than_too_little() -> None:
+    class Cut(dict[Any, int]):
+        def __setitem__(self, key: Any, value: int) -> None:
+            raise TimeUp
+
+    held = Held()
+    held.kept = Cut()
+    with pytest.raises(TimeUp):
+        held.add(Lit.of(1), 7)
+    assert held.bytes == 7

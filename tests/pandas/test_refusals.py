@@ -10,7 +10,7 @@ from pandas.api.typing import DataFrameGroupBy, SeriesGroupBy
 import pandas
 import privjail as pj
 from privjail import pandas as pd
-from tests.pandas.seen import pair
+from tests.pandas.seen import opened, pair
 
 
 def names(owner) -> list[str]:
@@ -160,3 +160,13 @@ def test_an_unknown_name_is_an_attribute_error_with_a_suggestion():
 
 def test_public_types_of_pandas_are_at_hand():
     assert pd.NA is pandas.NA and pd.Timestamp is pandas.Timestamp and pd.DataFrame is pandas.DataFrame
+
+
+def test_of_a_wide_table_the_most_similar_columns_are_named():
+    frame = pandas.DataFrame({f"question{i}": [0] for i in range(40)} | {"weight": [1]})
+    schema = {name: {"type": "Int64", "range": [0, 9]} for name in frame.columns}
+    with pytest.raises(pj.PlanError) as refused:
+        opened(frame, schema)["wieght"]
+    named = str(refused.value).split("the columns are ")[1]
+
+    assert named.startswith("weight, question0, ") and named.endswith(", … 31 more")

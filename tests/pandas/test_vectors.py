@@ -241,3 +241,10 @@ def test_edges_of_which_pandas_makes_no_index_of_intervals_still_give_an_answer(
 
     assert len(released) == len(edges) - 1
     assert [(each.left, each.right) for each in released.index] == list(pairwise(edges))
+
+
+def test_labels_that_are_one_to_pandas_still_give_an_answer():
+    schema = {"c": {"type": "category", "categories": [False, 0, "a"]}}
+    released = opened(pandas.DataFrame({"c": ["a"]}), schema)["c"].value_counts(sort=False).reveal(eps=1)
+
+    assert list(map(repr, released.index)) == ["False", "0", "'a'"]

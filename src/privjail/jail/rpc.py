@@ -10,17 +10,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 SWITCHES = "GRPC_EXPERIMENTS"
 WITHOUT_ENGINE = "-event_engine_client,-event_engine_listener"
 KNOWN = range(80, 86)  # minor versions of gRPC 1 that have these switches; to others they would be a warning
 
 
+def _known() -> bool:
+    try:
+        major, minor = map(int, version("grpcio").split(".")[:2])
+    except (PackageNotFoundError, ValueError):  # a program that was packed without its packages' descriptions
+        return False
+    return major == 1 and minor in KNOWN
+
+
 @contextmanager
 def _without_engine() -> Iterator[None]:
-    major, minor = map(int, version("grpcio").split(".")[:2])
-    ours = major == 1 and minor in KNOWN and SWITCHES not in os.environ
+    ours = _known() and SWITCHES not in os.environ
     if ours:
         os.environ[SWITCHES] = WITHOUT_ENGINE
     try:

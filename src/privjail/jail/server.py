@@ -142,6 +142,8 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 
     def _next(self, body: bytes, caller: Caller) -> pb.Released:
         reply, refusal = self._attempt("release", pb.ReleaseRequest, body, caller)
+        if self._options.time_quantum > 0:
+            self._service.tidy()  # after the answer it would put off the clock of the next one
         if refusal is None:
             return pb.Released(reply=reply)
         return pb.Released(refusal=pb.Refusal(status=refusal[0].name, details=refusal[1]))

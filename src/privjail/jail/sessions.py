@@ -105,7 +105,9 @@ class Session:
 
     def leave(self, numbers: Iterable[int]) -> None:
         """Free numbers that will not be used again; their nodes go when there is time for it (tidy)."""
-        self.leaving += [self.nodes.pop(number) for number in dict.fromkeys(numbers) if number in self.nodes]
+        if len(self.leaving) > self.limits.nodes_per_session:
+            self.leaving.clear()  # there was never time: one node may have had many numbers
+        self.leaving += [self.nodes.pop(number) for number in numbers if number in self.nodes]
 
     def tidy(self) -> None:
         """Let go of some nodes that have no number any more: all of a large plan would take longer than a release."""

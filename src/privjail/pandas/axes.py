@@ -51,9 +51,11 @@ def _level(labels: tuple[Any, ...], axis: Axis) -> Any:
 
     match axis.domain:
         case CategoryDomain(ordered=ordered):
-            type_ = pandas.CategoricalDtype(_categories(labels), ordered)
-            codes = pandas.Categorical.from_codes(range(len(labels)), dtype=type_)
-            return pandas.CategoricalIndex(codes, name=axis.name)
+            with suppress(ValueError):  # False and 0, which are two labels here and one there
+                type_ = pandas.CategoricalDtype(_categories(labels), ordered)
+                codes = pandas.Categorical.from_codes(range(len(labels)), dtype=type_)
+                return pandas.CategoricalIndex(codes, name=axis.name)
+            return pandas.Index([public_label(label) for label in labels], dtype=object, name=axis.name)
         case IntDomain():
             return pandas.Index(labels, dtype="Int64", name=axis.name)
         case BoolDomain():
