@@ -71,7 +71,7 @@ class Session:
 
     def __init__(self, seed: int, rows: Rows, unit: dict[str, Any], budget: Any = None) -> None:
         self.pick = random.Random(seed)
-        self.name = chr(0x4E00 + next(_names))  # one character, which no text can be cut within
+        self.name = chr(0x20000 + next(_names))  # one character, which no text can be cut within
         frame = pandas.DataFrame(rows, columns=list(SCHEMA)).astype(object)
         self.tables = [pd.from_frame(frame, self.name, SCHEMA, budget=budget, **unit)]
         self.numbers: list[Any] = []
