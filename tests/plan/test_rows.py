@@ -10,7 +10,7 @@ from privjail.ops.tally import Tally
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter
 from privjail.ops.isin import IsNull
-from privjail.ops.logic import Not, joined
+from privjail.ops.logic import Logic, Not, joined
 from privjail.ops.numbers import Add, Extreme, Offset
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import LONGEST, Lit
@@ -67,6 +67,10 @@ def test_missing_values_are_dropped_in_few_words() -> None:
     assert dropped(missing[0]) == f"people | filter(~{missing[0]})"
     assert "dropna" not in dropped(missing[0], Compare(">", AGE, Lit.of(1)))
     assert "dropna" not in str(Filter(PEOPLE, Not(joined("&", missing))))
+    twice: Any = missing[0]
+    for _ in range(60):
+        twice = Logic("|", twice, twice)
+    assert dropped(twice) == f"people | dropna({shown[0]})"
 
 
 def test_an_address_is_the_path_whichever_cell_is_asked_first() -> None:

@@ -63,8 +63,13 @@ def _complete(condition: Expr) -> list[Expr] | None:
         return None
     columns: list[Expr] = []
     waiting: list[Expr] = [condition.a]
+    seen: set[Expr] = set()  # a part may occur often: 40 times itself | itself are 2**40 columns
     while waiting:
-        match waiting.pop():
+        part = waiting.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        match part:
             case Logic("|", a, b):
                 waiting += [b, a]
             case IsNull(a):
