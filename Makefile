@@ -33,8 +33,9 @@ test: $(READY)   ## all tests that belong to every change
 test-all: $(READY)  ## the slow, exhaustive tests too
 	$(BIN)/python -m pytest -n auto --maxprocesses 8
 
-lint: $(READY)   ## ruff
+lint: $(READY)   ## ruff: rules and format
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 
 types: $(READY)  ## mypy --strict
 	$(BIN)/mypy

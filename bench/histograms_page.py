@@ -125,8 +125,7 @@ def page(results: Any, data: list[str], synthetic: list[str]) -> str:
     tables = {a: reproduced(results, data, a) for a in TITLES}
     overview = table(["table", *WORKLOADS], [[TITLES[a], *tables[a][1]] for a in TITLES])
     return (
-        HEAD
-        + f"\n**Ours has less error than the best of the six in the thesis' tables in {wins} of {cells} cells**, "
+        HEAD + f"\n**Ours has less error than the best of the six in the thesis' tables in {wins} of {cells} cells**, "
         f"than the best of its tables and these simulations in {strict}, and than the proposed partition in {over}. "
         f"With the number of records private it is {wins_private} and, over the proposed partition, {over_private} "
         f"({runs[0]} and {runs[1]} runs a cell).\n\n{why_not(results, data)}"

@@ -48,8 +48,13 @@ def ratio(errors: dict) -> float:
 def write_page(docs: Path, results: list, lost: list, store: dict) -> None:
     versions = ", ".join(f"{n} {v}" for n, v in store["versions"].items()) or "no other library installed"
     text = HEAD.format(
-        today=date.today().isoformat(), python=platform.python_version(), numpy=metadata.version("numpy"),
-        cores=os.cpu_count(), versions=versions, won=len(results) - len(lost), all=len(results),
+        today=date.today().isoformat(),
+        python=platform.python_version(),
+        numpy=metadata.version("numpy"),
+        cores=os.cpu_count(),
+        versions=versions,
+        won=len(results) - len(lost),
+        all=len(results),
     )
     if results:
         ahead = sum(ratio(first) > 1.05 for c, first, _ in results)

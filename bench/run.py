@@ -1,6 +1,6 @@
 """Everything that `make bench` measures: speed, then accuracy. Writes docs/accuracy.md and docs/benchmarks.md.
 
-    python bench/run.py [--quick] [--quick-wire] [--no-accuracy]
+python bench/run.py [--quick] [--quick-wire] [--no-accuracy]
 """
 
 from __future__ import annotations

@@ -235,9 +235,7 @@ def imports(runs: int) -> list[Row]:
         for statement in statements:
             times[statement].append(cpu(statement))
     base = statistics.median(times["import pandas"])
-    return [
-        (f"`{s}`", "`import pandas`", "≤ 1.3", f"{statistics.median(times[s]) / base:.2f}") for s in statements[1:]
-    ]
+    return [(f"`{s}`", "`import pandas`", "≤ 1.3", f"{statistics.median(times[s]) / base:.2f}") for s in statements[1:]]
 
 
 def rows(quick: bool = False) -> list[Row]:

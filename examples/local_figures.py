@@ -1,6 +1,6 @@
 """Draws every figure of docs/local*.md: the paper's figures 2, 3 and 4, and those on planning.
 
-    python examples/local_figures.py [--out docs/figures] [--runs 10000] [--every 1]
+python examples/local_figures.py [--out docs/figures] [--runs 10000] [--every 1]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated hospital stays, for the pages in docs/. No real person is in it.
 
-    python examples/patients.py        # writes patients.csv and patients.json here
+python examples/patients.py        # writes patients.csv and patients.json here
 """
 
 from __future__ import annotations

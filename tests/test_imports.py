@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "privjail"
-HEAVY = ("polars", "opendp", "pyarrow", "typer", "dp_accounting", "grpc", "pyspark", "matplotlib", "cryptography", "tenseal")
+HEAVY = (
+    "polars",
+    "opendp",
+    "pyarrow",
+    "typer",
+    "dp_accounting",
+    "grpc",
+    "pyspark",
+    "matplotlib",
+    "cryptography",
+    "tenseal",
+)
 
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [

@@ -11,9 +11,7 @@ from privjail import pandas as pd
 
 
 @pytest.mark.parametrize("alias", ["./stays.csv", "sub/../stays.csv", "link.csv", "hard.csv"])
-def test_another_path_to_a_file_shares_its_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alias: str
-) -> None:
+def test_another_path_to_a_file_shares_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alias: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("stays.csv").write_text("age\n30\n40\n", encoding="utf-8")
     Path("sub").mkdir()

@@ -18,7 +18,12 @@ from privjail.encrypted.owner import Record
 from privjail.encrypted.study import Study, Terms
 
 PRIVJAIL = [sys.executable, "-m", "privjail.curator", "encrypted"]
-ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "COLUMNS": "200", "OPENBLAS_NUM_THREADS": "1"}
+ENV = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    "COLUMNS": "200",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 def free_port() -> int:
@@ -33,7 +38,9 @@ def free_port() -> int:
 class Parties:
     """A study in a folder: `ds` and `cs` hold the servers'."""
 
-    def __init__(self, where: Path, bins: int = 16, neighbours: str = "add-remove", budget: Any = 10, check: bool = True) -> None:
+    def __init__(
+        self, where: Path, bins: int = 16, neighbours: str = "add-remove", budget: Any = 10, check: bool = True
+    ) -> None:
         self.where = where
         terms = Terms(bins, neighbours, Fraction(budget), check)
         offer = keys.make_decrypt(where / "ds", terms, f"127.0.0.1:{free_port()}")
@@ -63,7 +70,9 @@ class Parties:
         args = ["compute", str(self.where / "cs")]
         if which == "decrypt":
             args = ["decrypt", str(self.where / "ds"), "--study", str(self.where / "cs" / "study.json")]
-        process = subprocess.Popen([*PRIVJAIL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+        process = subprocess.Popen(
+            [*PRIVJAIL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
+        )
         assert process.stdout is not None and process.stderr is not None
         assert "serving" in process.stdout.readline(), process.stderr.read()
         self.processes[which] = process

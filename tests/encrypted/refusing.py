@@ -17,7 +17,9 @@ from .parties import Parties
 BINS = 16
 
 
-def sent(parties: Parties, *submissions: tuple[str, bytes], study: Study | None = None, ticket: bytes | None = None) -> Any:
+def sent(
+    parties: Parties, *submissions: tuple[str, bytes], study: Study | None = None, ticket: bytes | None = None
+) -> Any:
     study = study or parties.study
     owners = [(name, ticket or parties.tickets.owner(name)) for name, _ in submissions]
     request = submission(study, owners, [record for _, record in submissions])

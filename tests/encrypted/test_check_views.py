@@ -74,7 +74,11 @@ def test_d_sees_uniform_numbers_whatever_bin_a_record_is_in(servers, asked):
         assert all(even(share, P, 8) for share in onehot.joined(rounded))
         assert len(np.unique(rounded)) > 0.99 * rounded.size
         differences = (rounded[:, :BITS] - onehot.challenge(request.seed, BINS)[:BITS, BIN]) % P
-        assert even(differences, P) and even((rounded[1:] - rounded[:-1]) % P, P) and even((rounded[:, 1:] - rounded[:, :-1]) % P, P)
+        assert (
+            even(differences, P)
+            and even((rounded[1:] - rounded[:-1]) % P, P)
+            and even((rounded[:, 1:] - rounded[:, :-1]) % P, P)
+        )
         # Flooded: what lies beside is the flood, of the stated width, and too little is told apart.
         for part, flood in ((beside[:, :BITS], 1 << 21), (beside[:, BITS:], 1 << 26)):
             assert stats.kstest(part.ravel() / flood, stats.uniform(-1, 2).cdf).pvalue > ALARM

@@ -82,7 +82,9 @@ def plain_partition(counts: Any, eps: Fraction, distance: int, *noise: Given) ->
     first, second = [max(scales) for scales in zip(*(sorted(n.drawn) for n in noise), strict=True)][::-1]
     assert Fraction(first) >= 2 * distance / one and Fraction(second) >= distance / two
     z = sum(np.array(n.drawn[first]) for n in noise)
-    merges = [abs(int(b) - int(a)) + int(e) < distance / two for a, b, e in zip(counts[:-1], counts[1:], z, strict=True)]
+    merges = [
+        abs(int(b) - int(a)) + int(e) < distance / two for a, b, e in zip(counts[:-1], counts[1:], z, strict=True)
+    ]
     buckets = [[0]]
     for i, merged in enumerate(merges):
         buckets[-1].append(i + 1) if merged else buckets.append([i + 1])
@@ -105,7 +107,9 @@ def random_counts(rng: Any, bins: int) -> Any:
     return rng.poisson(0.2, bins)
 
 
-def compare_both(where: Path, bins: int, neighbours: str, counts: Any, eps: Any, seed: int, methods: Any = ("ours", "partition")) -> None:
+def compare_both(
+    where: Path, bins: int, neighbours: str, counts: Any, eps: Any, seed: int, methods: Any = ("ours", "partition")
+) -> None:
     parties = Parties(where, bins=bins, neighbours=neighbours, budget=100)
     put(parties, encrypted_sum(parties, counts))
     for i, method in enumerate(methods):
@@ -113,7 +117,9 @@ def compare_both(where: Path, bins: int, neighbours: str, counts: Any, eps: Any,
         with parties.in_threads(d, c):
             found = analyst.publish(parties.study, parties.tickets.operator(), method, method, eps)
         if method == "ours":
-            assert json.loads(found.to_json()) == json.loads(plain_ours(counts, Fraction(eps), neighbours, d, c).to_json())
+            assert json.loads(found.to_json()) == json.loads(
+                plain_ours(counts, Fraction(eps), neighbours, d, c).to_json()
+            )
         else:
             distance = 1 if neighbours == "add-remove" else 2
             merges, sums, means = plain_partition(counts, Fraction(eps), distance, d, c)
@@ -157,4 +163,7 @@ def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
     counts = np.bincount([v for v in values if v is not None], minlength=9)
 
     assert report.kept == 9
-    assert found.released["leaves"].tolist() == plain_ours(counts, Fraction(2), "add-remove", d, c).released["leaves"].tolist()
+    assert (
+        found.released["leaves"].tolist()
+        == plain_ours(counts, Fraction(2), "add-remove", d, c).released["leaves"].tolist()
+    )

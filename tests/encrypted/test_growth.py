@@ -17,7 +17,9 @@ def test_submissions_cost_a_constant_and_a_part_that_is_linear_in_bins_and_recor
     for bins, n in ((16, 3), (16, 12), (48, 3)):
         found = counted(bins, n, methods=())["submissions"]
         assert found["coefficients added"] == n * (DEGREE + bins)
-        assert found["products"] == n * 2 * (27 * bins + 30 * DEGREE)  # C's 27 rows, and D's, three of which have two digits
+        assert found["products"] == n * 2 * (
+            27 * bins + 30 * DEGREE
+        )  # C's 27 rows, and D's, three of which have two digits
         assert found["ciphertext operations"] == 8  # for one batch, whatever is in it
         assert 0 <= found["bytes from owners"] - n * 7 * (DEGREE + bins) < n * 60 + MESSAGE
         assert 0 <= found["bytes to D"] - n * (7 * DEGREE + 8 * 27) - 8 * DEGREE < MESSAGE

@@ -23,7 +23,9 @@ def said(*args: str, cwd: Path) -> str:
 
 def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
-    promise = said("keys", "decrypt", "ds", "--bins", "8", "--budget", "2", "--address", f"127.0.0.1:{ports[0]}", cwd=tmp_path)
+    promise = said(
+        "keys", "decrypt", "ds", "--bins", "8", "--budget", "2", "--address", f"127.0.0.1:{ports[0]}", cwd=tmp_path
+    )
     assert "send an encryption of nothing" in " ".join(promise.split())
     said("keys", "compute", "cs", "--offer", "ds/offer.json", "--address", f"127.0.0.1:{ports[1]}", cwd=tmp_path)
     (tmp_path / "names").write_text("".join(f"p{i}\n" for i in range(40)))

@@ -39,7 +39,15 @@ def test_what_is_refused_is_not_added(tmp_path):
     with parties.in_threads(lambda scale, n: [0] * n, lambda scale, n: [0] * n):
         came = [("a", good(parties, 3)), ("b", bytes(wide)), ("c", copied), ("d", copied), ("e", copied[:-1]),
                 ("f", poly(parties, "1x^5 + 1x^4")), ("a", good(parties, 4)), ("g", good(parties, 3)), ("h", b"")]  # fmt: skip
-        assert [status for status, _ in sent(parties, *came)] == ["kept", "refused", "kept", *["refused"] * 3, "known", "kept", "refused"]
+        assert [status for status, _ in sent(parties, *came)] == [
+            "kept",
+            "refused",
+            "kept",
+            *["refused"] * 3,
+            "known",
+            "kept",
+            "refused",
+        ]
         assert sent(parties, ("b", good(parties, 7))) == [("kept", "")]  # what was no ciphertext was no try
         assert "one try" in sent(parties, ("f", good(parties, 7)))[0][1]
         found = analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", 1)
@@ -114,9 +122,13 @@ def test_another_key_or_study_is_refused(parties, tmp_path):
     assert analyst.status(parties.study, parties.tickets.operator()).refused >= 1
 
 
-@pytest.mark.parametrize("text", ["2x^3", "1x^3 + 1x^2", f"{P - 1:X}x^1", f"{P // 2:X}", "1x^1 + 1", f"1x^5 + {P - 1:X}x^4"])
+@pytest.mark.parametrize(
+    "text", ["2x^3", "1x^3 + 1x^2", f"{P - 1:X}x^1", f"{P // 2:X}", "1x^1 + 1", f"1x^5 + {P - 1:X}x^4"]
+)
 def test_more_or_less_than_one_unit_is_refused(parties, text):
-    results = sent(parties, (f"a{text}", poly(parties, text)), (f"b{text}", good(parties)), (f"c{text}", poly(parties, "1x^7")))
+    results = sent(
+        parties, (f"a{text}", poly(parties, text)), (f"b{text}", good(parties)), (f"c{text}", poly(parties, "1x^7"))
+    )
     assert [status for status, _ in results] == ["refused", "kept", "kept"]
     assert sent(parties, (f"a{text}", good(parties)))[0][0] == "refused"  # one attempt for each identity
 
@@ -131,7 +143,9 @@ def test_only_a_batch_that_fails_is_tested_record_by_record(parties, monkeypatch
 
     monkeypatch.setattr(Caller, "call", listening)
     together = ["Submit", "Check", "Verdict"]
-    assert {status for status, _ in sent(parties, *((f"f{i}", good(parties, i % 5 or None)) for i in range(20)))} == {"kept"}
+    assert {status for status, _ in sent(parties, *((f"f{i}", good(parties, i % 5 or None)) for i in range(20)))} == {
+        "kept"
+    }
     assert asked == together
     bad = [("g3", poly(parties, "2x^3")), ("g7", poly(parties, "1x^4 + 1x^3"))]
     mixed = [(f"g{i}", good(parties)) if i not in (3, 7) else bad[i == 7] for i in range(20)]
@@ -202,13 +216,20 @@ def test_after_too_many_failures_nothing_is_checked_until_the_operator_says_so(t
         return [status for status, _ in sent(parties, *((f"{next(names)}", record) for record in records))]
 
     with parties.in_threads(failures=3):
-        assert came(good(parties), poly(parties, "2x^3"), poly(parties, "1x^2 + 1x^1")) == ["kept", "refused", "refused"]
+        assert came(good(parties), poly(parties, "2x^3"), poly(parties, "1x^2 + 1x^1")) == [
+            "kept",
+            "refused",
+            "refused",
+        ]
         assert came(poly(parties, "2x^3")) == ["refused"]
         assert came(good(parties), b"", good(parties)[:-1]) == ["kept", "refused", "refused"]  # these tell nothing
         for record in (poly(parties, "2x^3"), good(parties), poly(parties, "2x^3")):
             with pytest.raises(DPError, match="more than 3 failed.*\n.*--failures"):
                 came(good(parties), record)
-    with parties.in_threads(failures=3), pytest.raises(DPError, match="more than 3 failed"):  # a restart forgets nothing
+    with (
+        parties.in_threads(failures=3),
+        pytest.raises(DPError, match="more than 3 failed"),
+    ):  # a restart forgets nothing
         came(good(parties))
     with parties.in_threads(failures=5):
         assert sent(parties, ("6", good(parties)), ("7", good(parties)))[0][0] == "kept"

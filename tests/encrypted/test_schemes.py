@@ -10,8 +10,23 @@ from scipy import stats
 
 from privjail.encrypted import compare, onehot, seal, shares
 from privjail.encrypted.numbers import (
-    BITS, DEGREE, KEY_PRIME, PRIMES, RECORD_FLOOD, SLOT_FLOOD, SLOTS, TEST_FLOOD, TEST_KEY_PRIME, TEST_PRIMES, K, P, Q,
-    centred, flood, uniform, wide_flood,
+    BITS,
+    DEGREE,
+    KEY_PRIME,
+    PRIMES,
+    RECORD_FLOOD,
+    SLOT_FLOOD,
+    SLOTS,
+    TEST_FLOOD,
+    TEST_KEY_PRIME,
+    TEST_PRIMES,
+    K,
+    P,
+    Q,
+    centred,
+    flood,
+    uniform,
+    wide_flood,
 )
 from privjail.encrypted.records import (
     C1_BYTES, FEW, MOST_ADDED, Adding, Planes, RecordError, Sum, encrypt_record, fingerprint, pack, pack_record, read_all, read_record,
@@ -55,7 +70,11 @@ def test_a_weaker_set_is_refused():
 
 def test_the_primes_are_what_the_argument_needs():
     s = seal.api()
-    data = [(Q, DEGREE), *((prime, SLOTS) for prime in (*PRIMES, KEY_PRIME)), *((prime, DEGREE) for prime in TEST_PRIMES)]
+    data = [
+        (Q, DEGREE),
+        *((prime, SLOTS) for prime in (*PRIMES, KEY_PRIME)),
+        *((prime, DEGREE) for prime in TEST_PRIMES),
+    ]
     for prime, degree in data:
         assert s.Modulus(prime).is_prime() and prime % P == 1 and prime % (2 * degree) == 1
     assert s.Modulus(P).is_prime() and P % (2 * SLOTS) == 1 and P.bit_length() == BITS
@@ -266,7 +285,10 @@ def test_sums_are_exact_beyond_what_a_word_holds():
 
 
 def test_no_more_is_added_than_fits():
-    rows = [Planes(*(np.repeat(plane, n, axis=0) for plane in Planes.of(np.full((1, 1), 2**56 - 1, dtype=np.uint64)))) for n in (FEW, FEW + 1)]
+    rows = [
+        Planes(*(np.repeat(plane, n, axis=0) for plane in Planes.of(np.full((1, 1), 2**56 - 1, dtype=np.uint64))))
+        for n in (FEW, FEW + 1)
+    ]
     adding = Adding(1)
     with pytest.raises(DPError, match="more than 64"):  # 257 low parts of 8 bits fill 16 bits
         adding.add(rows[1])
@@ -366,7 +388,10 @@ def test_honest_records_lie_far_within_the_room_of_the_test_of_fractions(record_
 
 
 @pytest.mark.parametrize("places", [1, 2, 5])
-@pytest.mark.parametrize("fraction", [(Q + 1) // 2, (Q - 1) // 2, Q // 3, Q // 4, Q // 5, Q // 7, Q // 8, Q // 2**20, K // 2, K // 3, K // 64, K // 800])
+@pytest.mark.parametrize(
+    "fraction",
+    [(Q + 1) // 2, (Q - 1) // 2, Q // 3, Q // 4, Q // 5, Q // 7, Q // 8, Q // 2**20, K // 2, K // 3, K // 64, K // 800],
+)
 def test_fractions_are_found(record_keys, fraction, places):
     """Each but with probability 1 / P. Four digits of 12 bits, as products, are all multiples of three in one of 81."""
     bins, packed = 64, []
@@ -385,5 +410,8 @@ def test_the_argument_about_fractions_has_room():
     assert unseen / K < 1 / 900
     assert 2 * 2**onehot.SHORT * unseen + 2 * int(onehot.ROOM[-1]) + 2**20 < K
     # what the servers see of a wrap: 1, which each row of each record shows with this probability
-    leak = sum(weight / P / (2 * flood) for weight, flood in zip([1] * BITS + [128] * onehot.DIGITS, onehot.FLOODS.tolist(), strict=True))
+    leak = sum(
+        weight / P / (2 * flood)
+        for weight, flood in zip([1] * BITS + [128] * onehot.DIGITS, onehot.FLOODS.tolist(), strict=True)
+    )
     assert leak < 2**-40.5

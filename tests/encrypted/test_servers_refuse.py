@@ -26,7 +26,12 @@ def test_requests_that_make_no_sense(parties):
     with Submitter(parties.study) as submitter, pytest.raises(PlanError, match="at most 512"):
         submitter.caller.call("Submit", many, pb.SubmitReply)
     ticket = parties.tickets.operator()
-    for method, eps, says in (("ahp", 1, "no method"), ("ours", 0, "greater than 0"), ("ours", "x", "no amount"), ("ours", "1/100000", "too small")):
+    for method, eps, says in (
+        ("ahp", 1, "no method"),
+        ("ours", 0, "greater than 0"),
+        ("ours", "x", "no amount"),
+        ("ours", "1/100000", "too small"),
+    ):
         with pytest.raises(DPError, match=says):
             analyst.publish(parties.study, ticket, "z", method, eps)
     with pytest.raises(PlanError, match="needs a name"):
@@ -113,8 +118,15 @@ def test_errors_of_the_connection_speak_of_the_server(parties, monkeypatch):
         return call
 
     with Submitter(parties.study) as submitter:
-        for code, says in (("RESOURCE_EXHAUSTED", "too large for 127"), ("DEADLINE_EXCEEDED", "127.0.0.1:.* did not answer")):
-            monkeypatch.setattr(submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _, c=code: failing(grpc.StatusCode[c]), close=lambda: None))
+        for code, says in (
+            ("RESOURCE_EXHAUSTED", "too large for 127"),
+            ("DEADLINE_EXCEEDED", "127.0.0.1:.* did not answer"),
+        ):
+            monkeypatch.setattr(
+                submitter.caller,
+                "_channel",
+                SimpleNamespace(unary_unary=lambda _, c=code: failing(grpc.StatusCode[c]), close=lambda: None),
+            )
             with pytest.raises(DPError, match=says) as found:
                 submitter.caller.call("Submit", pb.SubmitRequest(), pb.SubmitReply)
             assert "jail" not in str(found.value)
@@ -136,7 +148,9 @@ def test_a_busy_server_is_asked_again(parties, monkeypatch):
         return pb.MissingReply(missing=[True]).SerializeToString()
 
     with Submitter(parties.study) as submitter:
-        monkeypatch.setattr(submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _: call, close=lambda: None))
+        monkeypatch.setattr(
+            submitter.caller, "_channel", SimpleNamespace(unary_unary=lambda _: call, close=lambda: None)
+        )
         assert submitter.caller.call("Missing", pb.MissingRequest(), pb.MissingReply).missing == [True]
         left.append(Busy())
         with pytest.raises(DPError, match="is busy"):
@@ -159,8 +173,17 @@ def test_more_calls_than_a_server_takes_are_told_so_and_tried_again(monkeypatch,
         return pb.MissingReply()
 
     where = keys._server(tmp_path, f"127.0.0.1:{free_port()}")
-    running = wire.serve("Compute", {"Missing": wire.Call(pb.MissingRequest, slow)}, where.address, keys.pair(tmp_path), None, lambda: None)
-    first = threading.Thread(target=lambda: Caller("Compute", where).call("Missing", pb.MissingRequest(), pb.MissingReply))
+    running = wire.serve(
+        "Compute",
+        {"Missing": wire.Call(pb.MissingRequest, slow)},
+        where.address,
+        keys.pair(tmp_path),
+        None,
+        lambda: None,
+    )
+    first = threading.Thread(
+        target=lambda: Caller("Compute", where).call("Missing", pb.MissingRequest(), pb.MissingReply)
+    )
     first.start()
     begun.wait(10)
     caller = Caller("Compute", where)
@@ -220,7 +243,9 @@ def test_tickets_are_hmacs_and_need_a_whole_key(parties, tmp_path):
             Tickets(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["1e999999999", "1E+100000000", "9" * 5000, "1/0", "nan", "inf", "-1", "1_000", "٣", "", "1/2/3"])
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "1E+100000000", "9" * 5000, "1/0", "nan", "inf", "-1", "1_000", "٣", "", "1/2/3"]
+)
 def test_amounts_are_read_at_once_or_refused(text):
     from privjail.encrypted.plans import spelled_amount
 
@@ -233,10 +258,23 @@ def test_amounts_that_people_write():
 
     from privjail.encrypted.plans import spelled_amount
 
-    assert [spelled_amount(t) for t in ("0.5", "1/2", " 2 ", ".25", "1e-2", "3.")] == [Fraction(x) for x in ("1/2", "1/2", "2", "1/4", "1/100", "3")]
+    assert [spelled_amount(t) for t in ("0.5", "1/2", " 2 ", ".25", "1e-2", "3.")] == [
+        Fraction(x) for x in ("1/2", "1/2", "2", "1/4", "1/100", "3")
+    ]
 
 
-@pytest.mark.parametrize("change", [{"bins": 16.5}, {"bins": "16"}, {"bins": True}, {"check": "no"}, {"budget": "1e999999999"}, {"budget": 3}, {"more": 1}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bins": 16.5},
+        {"bins": "16"},
+        {"bins": True},
+        {"check": "no"},
+        {"budget": "1e999999999"},
+        {"budget": 3},
+        {"more": 1},
+    ],
+)
 def test_a_study_file_with_other_terms_than_there_are_is_refused(parties, tmp_path, change):
     import json
 
@@ -251,7 +289,11 @@ def test_a_compute_server_that_answers_for_other_records_is_told_apart(parties, 
     for method, lie in (("Missing", pb.MissingReply()), ("Submit", pb.SubmitReply())):
         with Submitter(parties.study) as submitter, monkeypatch.context() as patch:
             call = submitter.caller.call
-            patch.setattr(submitter.caller, "call", lambda m, *a, method=method, lie=lie, call=call: lie if m == method else call(m, *a))
+            patch.setattr(
+                submitter.caller,
+                "call",
+                lambda m, *a, method=method, lie=lie, call=call: lie if m == method else call(m, *a),
+            )
             with pytest.raises(DPError, match="for other records"):
                 submitter.submit([parties.record(f"lied to by {method}", 1)])
 
@@ -268,7 +310,10 @@ def test_tickets_are_written_for_one_reader_also_into_a_file_that_is_there(parti
     from privjail.encrypted.cli import app
 
     (tmp_path / "names").write_text("ann\n")
-    for args in (["owners", str(parties.where / "cs"), str(tmp_path / "names")], ["operator", str(parties.where / "cs")]):
+    for args in (
+        ["owners", str(parties.where / "cs"), str(tmp_path / "names")],
+        ["operator", str(parties.where / "cs")],
+    ):
         out = tmp_path / args[0]
         out.touch(mode=0o644)
         assert CliRunner().invoke(app, ["keys", *args, "--out", str(out)]).exit_code == 0
@@ -294,7 +339,11 @@ def test_no_ticket_is_made_that_the_server_would_refuse(parties):
 
 def test_absent_owners_are_for_add_remove_only(tmp_path):
     parties = Parties(tmp_path, bins=BINS, neighbours="replace")
-    with parties.in_threads(), Submitter(parties.study) as submitter, pytest.raises(PlanError, match="does not hide who"):
+    with (
+        parties.in_threads(),
+        Submitter(parties.study) as submitter,
+        pytest.raises(PlanError, match="does not hide who"),
+    ):
         submitter.submit([parties.record("a", None)])
 
 
@@ -319,7 +368,9 @@ def test_the_generated_code_is_that_of_the_proto_file(tmp_path) -> None:
     from grpc_tools import protoc
 
     source = Path(pb.__file__).parents[2]
-    done = protoc.main(["", f"-I{source}", f"--descriptor_set_out={tmp_path / 'out'}", "privjail/encrypted/encrypted.proto"])
+    done = protoc.main(
+        ["", f"-I{source}", f"--descriptor_set_out={tmp_path / 'out'}", "privjail/encrypted/encrypted.proto"]
+    )
     made = descriptor_pb2.FileDescriptorSet.FromString((tmp_path / "out").read_bytes()).file[0]
     ours = descriptor_pb2.FileDescriptorProto()
     pb.DESCRIPTOR.CopyToProto(ours)

@@ -181,7 +181,12 @@ def test_ours_neither_server_can_remove_the_others_noise(tmp_path, monkeypatch):
     # All else that D saw are the masked counts, uniform and independent of x.
     y = (counts + masks) % P
     assert stats.chisquare(np.bincount(y * 32 // P, minlength=32)).pvalue > ALARM
-    assert set(calls) == {"Share"} and {f.name for f, _ in request.ListFields()} == {"release", "method", "epsilon", "masked"}
+    assert set(calls) == {"Share"} and {f.name for f, _ in request.ListFields()} == {
+        "release",
+        "method",
+        "epsilon",
+        "masked",
+    }
 
 
 def test_with_noise_of_one_server_only_that_server_reads_everything(tmp_path, monkeypatch):

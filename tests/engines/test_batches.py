@@ -147,7 +147,15 @@ def test_a_file_that_changed_is_not_read(parquet, monkeypatch):
 def test_batches_are_whole_groups_of_rows_unless_these_are_too_long():
     part = disk.Part(Path("x"), (0, 0, 0, 0), (400, 400, 400, 5000, 10))
     assert disk.BATCH > 6000 and list(part.spans(10_000)) == [(0, 6210)]
-    assert list(part.spans(1000)) == [(0, 1000), (1000, 1000), (2000, 1000), (3000, 1000), (4000, 1000), (5000, 1000), (6000, 210)]
+    assert list(part.spans(1000)) == [
+        (0, 1000),
+        (1000, 1000),
+        (2000, 1000),
+        (3000, 1000),
+        (4000, 1000),
+        (5000, 1000),
+        (6000, 210),
+    ]
 
 
 def test_names_that_polars_takes_for_patterns_name_one_column(monkeypatch):
@@ -201,11 +209,19 @@ def test_batches_that_nobody_waits_for_are_not_begun(monkeypatch):
 
 EDGES = [
     ("int64", pl.Series("v", [-(2**63), 2**63 - 1, None, 0, -1]), {"type": "Int64", "range": [-(2**63), 2**63 - 1]}),
-    ("lowest", pl.Series("v", [-(2**63), -(2**63) + 2, None, 5, -(2**63)]), {"type": "Int64", "range": [-(2**63), -(2**63) + 2]}),
+    (
+        "lowest",
+        pl.Series("v", [-(2**63), -(2**63) + 2, None, 5, -(2**63)]),
+        {"type": "Int64", "range": [-(2**63), -(2**63) + 2]},
+    ),
     ("one label", pl.Series("v", ["a", "b", None, "a", ""]), {"type": "category", "categories": ["a"]}),
     ("truth", pl.Series("v", [True, False, None, True, True]), {"type": "boolean"}),
     ("zero", pl.Series("v", [-0.0, 0.0, None, float("nan"), 5e-324]), {"type": "Float64", "range": [0, 5e-324]}),
-    ("far", pl.Series("v", [1.7e308, -1.7e308, None, float("inf"), 3.0]), {"type": "Float64", "range": [-1.7e308, 1.7e308]}),
+    (
+        "far",
+        pl.Series("v", [1.7e308, -1.7e308, None, float("inf"), 3.0]),
+        {"type": "Float64", "range": [-1.7e308, 1.7e308]},
+    ),
     ("above", pl.Series("v", [7.25, None, None, 9.0, 1.0]), {"type": "Float64", "range": [7.1, 9.3]}),
     ("point", pl.Series("v", [7, None, 8, 7, 1]), {"type": "Int64", "range": [7, 7]}),
 ]

@@ -102,7 +102,11 @@ def test_tables_with_keys_are_those_of_batches(rows: list[Any], bounds: list[flo
     """With missing keys, missing conditions and values outside of every group."""
     columns = {name: [row[i] for row in rows] for i, name in enumerate("vkb")}
     frame = pl.DataFrame(columns, schema={"v": pl.Float64(), "k": pl.Int64(), "b": pl.Boolean()})
-    schema = {"v": {"type": "Float64", "range": bounds}, "k": {"type": "Int64", "range": [-1, 3]}, "b": {"type": "boolean"}}
+    schema = {
+        "v": {"type": "Float64", "range": bounds},
+        "k": {"type": "Int64", "range": [-1, 3]},
+        "b": {"type": "boolean"},
+    }
     df = pd.from_frame(frame, f"whole {next(COUNTER)}", schema)
     v, k, b = (df[name]._expr for name in "vkb")
     some = df[df["b"]]
@@ -135,7 +139,9 @@ def test_no_query_is_so_large_that_a_deadline_waits_for_it(monkeypatch: pytest.M
     tables: list[Table] = [(df[df["i"] > k]._rows, (), df["v"]._expr) for k in range(40)]
     sizes: list[tuple[int, int]] = []
     queried = whole._queried
-    monkeypatch.setattr(whole, "_queried", lambda part, wanted: sizes.append((part.height, len(wanted))) or queried(part, wanted))
+    monkeypatch.setattr(
+        whole, "_queried", lambda part, wanted: sizes.append((part.height, len(wanted))) or queried(part, wanted)
+    )
     monkeypatch.setattr(whole, "MOST_STEPS", 30)
     monkeypatch.setattr(whole, "STEPS_AT_ONCE", 1_200)
     monkeypatch.setattr(whole, "LEAST", 10)

@@ -16,7 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_demo_runs() -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *(p for p in sys.path if p)])}
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "encrypted_demo.py")], capture_output=True, text=True, timeout=600, env=env
+        [sys.executable, str(ROOT / "examples" / "encrypted_demo.py")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=env,
     )
     assert done.returncode == 0, done.stderr
     for expected in ("600 kept", "600 there before", "not one record in one bin", "BudgetExceeded", "64 bins"):

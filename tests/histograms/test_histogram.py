@@ -68,7 +68,12 @@ def test_the_repr_says_what_it_is():
 def test_a_text_whose_parts_have_different_lengths_is_refused(module):
     h = module.release(np.arange(16), 1)
     text = json.loads(h.to_json())
-    for counts in (text["counts"] * 3, [], 5, [text["counts"]]):  # without the check the last bins had errors of nothing
+    for counts in (
+        text["counts"] * 3,
+        [],
+        5,
+        [text["counts"]],
+    ):  # without the check the last bins had errors of nothing
         with pytest.raises(PlanError, match="no released histogram"):
             PrivateHistogram.from_json(json.dumps(text | {"counts": counts}))
 

@@ -14,6 +14,7 @@ RNG = np.random.default_rng(11)
 
 def noisy(x: np.ndarray, eps: float, size: int = 128, **how) -> PrivateHistogram:
     s = ours.split(eps)
+
     def draw(scale: float, n: int) -> np.ndarray:
         p = -np.expm1(-1 / scale)
         return RNG.geometric(p, n) - RNG.geometric(p, n)
@@ -69,6 +70,7 @@ def test_two_servers_noise():
     s = ours.split(1.0)
     two = Law.of(s.leaf_scale, 2), Law.of(s.block_scale, 2)
     rng = np.random.default_rng(5)
+
     def both(law: Law, n: int) -> np.ndarray:
         p = [-np.expm1(-1 / b) for b in law.scales]
         return sum(rng.geometric(q, n) - rng.geometric(q, n) for q in p)
@@ -132,7 +134,9 @@ def test_nonnegative_is_the_nearest_point():
     assert nonnegative([-1.0, -2.0]).tolist() == [0, 0]
     variances = np.array([4.0, 1.0, 0.1, 2.0, 1.0])  # the same with distances in units of their own
     found = nonnegative(given, variances)
-    best = minimize(lambda v: ((v - given) ** 2 / variances).sum(), np.ones(5), bounds=[(0, None)] * 5, constraints=[same_sum])
+    best = minimize(
+        lambda v: ((v - given) ** 2 / variances).sum(), np.ones(5), bounds=[(0, None)] * 5, constraints=[same_sum]
+    )
     assert found == pytest.approx(best.x, abs=1e-4) and found.sum() == pytest.approx(given.sum())
 
 
@@ -147,7 +151,10 @@ def test_no_block_of_sparse_data_is_negative(neighbours):
 
 
 def test_consistent_is_least_squares():
-    v, rows = np.array([1.0, 2.0, 4.0, 1.0, 3.0]), np.vstack([np.eye(5), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0] * 4 + [1]]])
+    v, rows = (
+        np.array([1.0, 2.0, 4.0, 1.0, 3.0]),
+        np.vstack([np.eye(5), [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0] * 4 + [1]]]),
+    )
     bins, sums = RNG.normal(size=5), RNG.normal(size=3)
     weight = 1 / np.sqrt(np.concatenate([v, [0.5] * 3]))
     best = np.linalg.lstsq(rows * weight[:, None], np.concatenate([bins, sums]) * weight, rcond=None)[0]

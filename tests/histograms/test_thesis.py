@@ -24,7 +24,9 @@ def single(run, name: str, eps: float, runs: int) -> float:
 
 
 @pytest.mark.parametrize("name, eps", [("nettrace", 0.1), ("searchlogs", 0.5), ("hepth", 1.0), ("patent", 2.0)])
-@pytest.mark.parametrize("algorithm, run, runs", [("identity", identity, 40), ("proposed", proposed, 40), ("ahp", ahp_runs, 4)])
+@pytest.mark.parametrize(
+    "algorithm, run, runs", [("identity", identity, 40), ("proposed", proposed, 40), ("ahp", ahp_runs, 4)]
+)
 def test_the_thesis_numbers_come_out(algorithm, run, runs, name, eps):
     theirs = TABLES[algorithm]["single"][name][EPSILONS.index(eps)]
     assert single(run, name, eps, runs) == pytest.approx(theirs, rel=0.02 if runs > 4 else 0.1)

@@ -33,7 +33,9 @@ def field(r: random.Random, ids: list[int], depth: int = 0) -> pb.Field:
         case 7 if depth < 6:
             return pb.Field(list=pb.Fields(items=[field(r, ids, depth + 1) for _ in range(r.choice([0, 1, 2, 3, 40]))]))
         case 8:
-            return pb.Field(interval=pb.Interval(left=r.choice(STRANGE_REALS), right=1, closed=r.choice(["left", "", "x"])))
+            return pb.Field(
+                interval=pb.Interval(left=r.choice(STRANGE_REALS), right=1, closed=r.choice(["left", "", "x"]))
+            )
         case 9:
             return pb.Field(reals=pb.Reals(items=r.choices(STRANGE_REALS, k=r.choice([0, 1, 2, 40]))))
         case 10:
@@ -44,9 +46,14 @@ def field(r: random.Random, ids: list[int], depth: int = 0) -> pb.Field:
 def literal(r: random.Random) -> pb.Literal:
     return r.choice(
         [
-            pb.Literal(), pb.Literal(none=True), pb.Literal(truth=True), pb.Literal(whole=r.choice(STRANGE_TEXT)),
-            pb.Literal(whole=str(r.choice(STRANGE_NUMBERS))), pb.Literal(real=r.choice(STRANGE_REALS)),
-            pb.Literal(text=r.choice([*STRANGE_TEXT, "Kobe"])), pb.Literal(time=r.choice(STRANGE_NUMBERS)),
+            pb.Literal(),
+            pb.Literal(none=True),
+            pb.Literal(truth=True),
+            pb.Literal(whole=r.choice(STRANGE_TEXT)),
+            pb.Literal(whole=str(r.choice(STRANGE_NUMBERS))),
+            pb.Literal(real=r.choice(STRANGE_REALS)),
+            pb.Literal(text=r.choice([*STRANGE_TEXT, "Kobe"])),
+            pb.Literal(time=r.choice(STRANGE_NUMBERS)),
         ]  # fmt: skip
     )
 
@@ -107,7 +114,11 @@ class Mutator:
         r = self.r
         which = r.choice([session_id, self.foreign, b"", r.randbytes(16), r.randbytes(1000)])
         if r.random() < 0.5:
-            return bytes(pb.DescribeRequest(session=which, name=r.choice(["people", "secret", *STRANGE_TEXT])).SerializeToString())
+            return bytes(
+                pb.DescribeRequest(
+                    session=which, name=r.choice(["people", "secret", *STRANGE_TEXT])
+                ).SerializeToString()
+            )
         if r.random() < 0.5:
             return bytes(pb.OpenRequest(version=r.choice([0, 2, 2**32 - 1])).SerializeToString())
         return r.randbytes(r.randrange(60))
@@ -216,7 +227,9 @@ class Mutator:
             node.count = r.choice([0, 1, 2, 3, 50, 2**31, 2**32 - 1])
         for each in node.fields:
             if r.random() < 0.5:
-                numbers = [r.choice([*self.ids(request), 0, 2**64 - 1]) for _ in range(r.choice([0, 1, 2, node.count % 60]))]
+                numbers = [
+                    r.choice([*self.ids(request), 0, 2**64 - 1]) for _ in range(r.choice([0, 1, 2, node.count % 60]))
+                ]
                 each.nodes.ids[:] = numbers
             elif r.random() < 0.5:
                 held = field(r, self.ids(request))

@@ -137,7 +137,9 @@ STEPS: list[Callable[[Program, Any], Any]] = [
     lambda p, df: df.merge(PUBLIC, how=p.pick("left", "inner"), on="city"),
     lambda p, df: df.dropna(),
     lambda p, df: df.fillna({"age": 0, "income": 1.0}),
-    lambda p, df: df.clip(0, 10) if p.rng.random() < 0.1 else df[["age", "income", "city", "grade", "member", "note", "born"]],
+    lambda p, df: (
+        df.clip(0, 10) if p.rng.random() < 0.1 else df[["age", "income", "city", "grade", "member", "note", "born"]]
+    ),
     _assign,
     _assign,
     _assign,
@@ -188,7 +190,9 @@ RELEASES: list[Callable[[Program, Any], Any]] = [
     lambda p, df: p.show(pj.reveal_all(_counts(p, df), eps=1)),
     lambda p, df: p.show(pj.laplace_mechanism([df.shape[0], df["member"].sum()], eps=1)),
     lambda p, df: p.show(df.groupby("city").get_group(p.pick(*CITIES))["city"].value_counts(sort=False).reveal(eps=1)),
-    lambda p, df: p.show(df[df["age"] > 3].assign(c=p.pick(1, 2.5, "x", True))["c"].value_counts(sort=False).reveal(eps=1)),
+    lambda p, df: p.show(
+        df[df["age"] > 3].assign(c=p.pick(1, 2.5, "x", True))["c"].value_counts(sort=False).reveal(eps=1)
+    ),
     lambda p, df: p.show(df[df["age"] > 3].assign(c=p.pick(1, 2.5))["c"].median(eps=1)),
     lambda p, df: len(df),
     lambda p, df: df["note"].sum(),

@@ -14,6 +14,7 @@ from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, real,
 from privjail.engines import polars
 from privjail.jail import privjail_pb2 as pb
 
+
 def many_nodes() -> Plan:
     plan = Plan()
     age = plan.column("age")
@@ -273,5 +274,3 @@ def test_a_bomb_is_refused_or_answered_in_time(
         assert ann.nodes() == 0
     well = Plan(10**6)
     assert len(ann.send(well.ask(well.count()))) == 1
-
-

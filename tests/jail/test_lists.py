@@ -59,7 +59,10 @@ def test_several_nodes_each_have_a_list_of_their_own() -> None:
 
 @pytest.mark.parametrize(
     ("piece", "single"),
-    [(reals(0.0, 18.5, 120.0), [real(0.0), real(18.5), real(120.0)]), (wholes(0, 18, 120), [whole(0), whole(18), whole(120)])],
+    [
+        (reals(0.0, 18.5, 120.0), [real(0.0), real(18.5), real(120.0)]),
+        (wholes(0, 18, 120), [whole(0), whole(18), whole(120)]),
+    ],
 )
 def test_a_jail_finds_the_same_node_in_either_form(ann: Analyst, piece: pb.Field, single: list[pb.Field]) -> None:
     """A number cannot be used for another node: so these are one."""

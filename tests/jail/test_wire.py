@@ -79,7 +79,9 @@ def limits_table() -> str:
     for field in dataclasses.fields(Limits):
         value = field.default
         assert isinstance(value, (int, float))
-        shown = f"{value / 2**20:g} MiB" if "bytes" in field.name else f"{value:,g}" if value < 1000 else f"{int(value):,}"
+        shown = (
+            f"{value / 2**20:g} MiB" if "bytes" in field.name else f"{value:,g}" if value < 1000 else f"{int(value):,}"
+        )
         lines.append(f"| {field.name.replace('_', ' ')} | {shown} |")
     return "\n".join(lines)
 
@@ -204,7 +206,6 @@ def test_nodes_come_back_as_themselves() -> None:
     sources = {n: 10**6 for n in {n.source for n in nodes if hasattr(n, "source")} if isinstance(n, Source)}
     back |= {i: n for n, i in sources.items()}
 
-
     def sent(group: list[Node]) -> list[Node]:
         message = encode.nodes(group, 1, lambda n: numbers.get(n, sources.get(n, 10**6)))
         cls, several = decode.nodes(pb.Node.FromString(message.SerializeToString()), back.get)
@@ -290,7 +291,9 @@ def test_metrics_count_and_nothing_else(tmp_path: Path) -> None:
 
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"privjail_[a-z_]+ \d+", line) for line in lines)
-    assert "privjail_releases_total 1" in lines and "privjail_refused_total 1" in lines and "privjail_sessions 1" in lines
+    assert (
+        "privjail_releases_total 1" in lines and "privjail_refused_total 1" in lines and "privjail_sessions 1" in lines
+    )
 
 
 # -- what is not there
@@ -334,7 +337,18 @@ def test_the_ban_would_catch_something(tmp_path: Path) -> None:
 
 def test_the_path_of_a_request_opens_no_file() -> None:
     """V-33: files are opened by the catalogue alone, at the places that the ledger names."""
-    for name in ("decode", "encode", "facts", "service", "sessions", "weigh", "charging", "deadline", "limits", "metrics"):
+    for name in (
+        "decode",
+        "encode",
+        "facts",
+        "service",
+        "sessions",
+        "weigh",
+        "charging",
+        "deadline",
+        "limits",
+        "metrics",
+    ):
         found = calls_in(SRC / "jail" / f"{name}.py")
         assert not {c for c in found if c in ("open", "Path") or c.endswith((".open", ".read_text", ".read_bytes"))} - {
             "self.sessions.open"

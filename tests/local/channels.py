@@ -29,8 +29,15 @@ COUNTING = {
     "unary-symmetric": Unary.symmetric(FOUR, 1),
     "unary-optimised": Unary.optimised(FOUR, 1),
     "hashing": LocalHashing.of(FOUR, 1),
-    "table": Table.of(FOUR, [["2/5", "1/5", "1/5", "1/10"], ["3/10", "1/2", "1/5", "3/10"],
-                             ["1/5", "1/5", "1/2", "1/10"], ["1/10", "1/10", "1/10", "1/2"]]),
+    "table": Table.of(
+        FOUR,
+        [
+            ["2/5", "1/5", "1/5", "1/10"],
+            ["3/10", "1/2", "1/5", "3/10"],
+            ["1/5", "1/5", "1/2", "1/10"],
+            ["1/10", "1/10", "1/10", "1/2"],
+        ],
+    ),
 }
 NUMERIC = {
     "duchi": Duchi.of(NUMBERS, 1),

@@ -33,11 +33,14 @@ def test_no_sampler_takes_a_seed():
         assert not {"seed", "rng", "random_state"} & set(inspect.signature(getattr(entropy, name)).parameters)
 
 
-@pytest.mark.parametrize("draw", [
-    lambda: entropy.bernoulli(F(1, 3), 50).tolist(),
-    lambda: entropy.below(10, 50).tolist(),
-    lambda: entropy.choose([F(1, 3), F(2, 3)], 50).tolist(),
-])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: entropy.bernoulli(F(1, 3), 50).tolist(),
+        lambda: entropy.below(10, 50).tolist(),
+        lambda: entropy.choose([F(1, 3), F(2, 3)], 50).tolist(),
+    ],
+)
 def test_every_bit_comes_from_the_operating_system(monkeypatch, draw):
     """V-4: with an operating system that only says 0, every draw is the one that zeros give."""
     assert len(set(draw())) > 1

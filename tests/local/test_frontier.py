@@ -39,6 +39,7 @@ def ibu(tally, steps=10_000):
 
 def told(tally, odds):
     """The posterior mean of who knows that all is even, or that one answer holds half of the people."""
+
     def log_chance(t):
         rate = Q + (P - Q) * t
         return tally * np.log(rate) + (N - tally) * np.log(1 - rate)

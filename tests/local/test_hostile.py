@@ -62,7 +62,9 @@ def test_a_single_report_is_estimated_with_an_interval_that_admits_to_know_littl
 @pytest.mark.parametrize("name", COUNTING)
 def test_answers_that_nobody_reported_have_an_error_too(name):
     channel = COUNTING[name]
-    found = survey_of(channel).estimate(np.repeat(channel.draw(np.zeros(1, dtype=np.int64)), 50, axis=0), method="unbiased")
+    found = survey_of(channel).estimate(
+        np.repeat(channel.draw(np.zeros(1, dtype=np.int64)), 50, axis=0), method="unbiased"
+    )
     assert found.errors.min() > 0
 
 
@@ -133,8 +135,16 @@ def test_a_json_file_may_be_one_list(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("e.csv", ""), ("h.csv", "report\n"), ("e.json", ""), ("e.parquet", ""), ("n.csv", "report\n\x00\n"),
-     ("a.json", '{"report": {"a": 1}}\n'), ("r.csv", "report\nyes,1,2\nno\n"), ("t.json", "5")],
+    [
+        ("e.csv", ""),
+        ("h.csv", "report\n"),
+        ("e.json", ""),
+        ("e.parquet", ""),
+        ("n.csv", "report\n\x00\n"),
+        ("a.json", '{"report": {"a": 1}}\n'),
+        ("r.csv", "report\nyes,1,2\nno\n"),
+        ("t.json", "5"),
+    ],
 )
 def test_files_that_hold_no_reports_are_refused(name, text, tmp_path):
     (tmp_path / "s.json").write_text(survey_of(Warner("3/5")).to_json(), encoding="utf-8")
@@ -177,11 +187,20 @@ def test_bad_options_end_in_a_message_that_says_what_to_do(words, tmp_path, monk
 @pytest.mark.parametrize(
     "change",
     [
-        {"menu": {}}, {"menu": [1]}, {"mix": {"t": float("nan")}}, {"mix": {"t": "1/2"}}, {"domain": None},
-        {"domain": {"categories": "yesno"}}, {"domain": {"categories": ["a"]}}, {"parameters": "x"},
-        {"menu": {"t": {"channel": "kary", "truth": "2"}}}, {"menu": {"t": {"channel": "kary", "truth": None}}},
-        {"menu": {"t": {"channel": "kary", "epsilon": "x"}}}, {"menu": {"t": {}}},
-        {"menu": {"t": {"channel": "table", "rows": []}}}, {"menu": {"t": {"channel": "table", "rows": "ab"}}},
+        {"menu": {}},
+        {"menu": [1]},
+        {"mix": {"t": float("nan")}},
+        {"mix": {"t": "1/2"}},
+        {"domain": None},
+        {"domain": {"categories": "yesno"}},
+        {"domain": {"categories": ["a"]}},
+        {"parameters": "x"},
+        {"menu": {"t": {"channel": "kary", "truth": "2"}}},
+        {"menu": {"t": {"channel": "kary", "truth": None}}},
+        {"menu": {"t": {"channel": "kary", "epsilon": "x"}}},
+        {"menu": {"t": {}}},
+        {"menu": {"t": {"channel": "table", "rows": []}}},
+        {"menu": {"t": {"channel": "table", "rows": "ab"}}},
         {"menu": {"t": {"channel": "unary", "yes": "1/5", "no": "1/2"}}},
         {"menu": {"t": {"channel": "hashing", "cells": 10**9, "truth": "1/2"}}},
         {"domain": {"low": 0, "high": 1, "steps": 10**9}, "menu": {"t": {"channel": "laplace", "epsilon": 1}}},
@@ -210,13 +229,17 @@ def test_a_report_that_cannot_be_remembered_is_not_sent(tmp_path):
 
 
 def test_unary_odds_of_a_blend_are_those_of_the_exact_law():
-    for blend in ([Unary(Categories.numbered(7), *p) for p in (("3/5", "2/5"), ("4/5", "1/5"))],
-                  [Unary(Categories.numbered(7), *p) for p in (("3/5", "1/5"), ("4/5", "1/5"))],
-                  [Unary(Categories.numbered(7), *p) for p in (("1", "1/5"), ("1", "1/4"))]):
+    for blend in (
+        [Unary(Categories.numbered(7), *p) for p in (("3/5", "2/5"), ("4/5", "1/5"))],
+        [Unary(Categories.numbered(7), *p) for p in (("3/5", "1/5"), ("4/5", "1/5"))],
+        [Unary(Categories.numbered(7), *p) for p in (("1", "1/5"), ("1", "1/4"))],
+    ):
         mix = [F(1, 3), F(2, 3)]
         found = module.odds_by_weight(blend, mix)
         for ones in range(1, 7):
-            high, low = (sum(m * c.law_by_weight(ones, s) for c, m in zip(blend, mix, strict=True)) for s in (True, False))
+            high, low = (
+                sum(m * c.law_by_weight(ones, s) for c, m in zip(blend, mix, strict=True)) for s in (True, False)
+            )
             assert found[ones] == (pytest.approx(float(high / low)) if low else np.inf)
 
 

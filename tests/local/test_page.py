@@ -19,9 +19,7 @@ from .channels import ALL, codes, fit
 from .test_channels import WRONG
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_browser = pytest.mark.skipif(
-    BROWSER is None, reason="no browser: apt-get install chromium, then this test runs"
-)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser: apt-get install chromium, then this test runs")
 FLAGS = """--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking
   --disable-component-update --disable-sync --virtual-time-budget=60000"""
 SURVEYS = {name: Survey(f"{name}?", {"t": channel}, {"t": 1}) for name, channel in ALL.items()}

@@ -33,6 +33,7 @@ PAPER = {"s": Table.of(TWO, [[0.6, 0.4], [0.4, 0.6]]), "w": Table.of(TWO, [[0.8,
 
 def by_definition(menu, mix, theta):
     """E(θ) as written in the issue, over every d, d′, o and θ′, in floats."""
+
     def loss(a, b):
         if a == b == 0:
             return 0.0

@@ -26,6 +26,7 @@ def guessed(ask, people=300, rounds=1000):
 
 def test_averaging_over_a_thousand_rounds_learns_nothing_beyond_one_report():
     """V-50: with memory the attacker is right as often as one report is, 60 % of the time."""
+
     def remembered(rounds):
         her = Respondent(SURVEY, "s")
         return [her.report("yes") for _ in range(rounds)]
@@ -36,6 +37,7 @@ def test_averaging_over_a_thousand_rounds_learns_nothing_beyond_one_report():
 
 def test_without_memory_the_same_attack_always_succeeds():
     """V-50, the other direction: fresh reports give the answer away, so the test above can fail."""
+
     def fresh(rounds):
         her = Respondent(SURVEY, "s")
         return [her.renew("yes") for _ in range(rounds)]

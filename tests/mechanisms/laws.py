@@ -13,7 +13,17 @@ from privjail.verify import laws
 from privjail.verify.neighbours import vectors
 from privjail.verify.scripted import found_law, single, vector
 
-__all__ = ["Law", "exponential_noise_max", "law_of", "loss", "neighbours", "permute_and_flip", "real", "renyi", "single"]
+__all__ = [
+    "Law",
+    "exponential_noise_max",
+    "law_of",
+    "loss",
+    "neighbours",
+    "permute_and_flip",
+    "real",
+    "renyi",
+    "single",
+]
 __all__ += ["vector"]
 
 mp.mp.dps = 40

@@ -8,7 +8,25 @@ from privjail import pandas as pd
 from privjail.plan.domain import CategoryDomain, Interval
 
 BIG = 2**60
-EDGES = [0, 0.0, -0.0, 1, 1.0, True, 0.1, 5e-324, 2**53, 2**53 + 1, float(2**53), 10**15, 1e15, 1e15 - 1, 10**22, 1e22, -1.5]
+EDGES = [
+    0,
+    0.0,
+    -0.0,
+    1,
+    1.0,
+    True,
+    0.1,
+    5e-324,
+    2**53,
+    2**53 + 1,
+    float(2**53),
+    10**15,
+    1e15,
+    1e15 - 1,
+    10**22,
+    1e22,
+    -1.5,
+]
 
 
 def counts(frame, condition):

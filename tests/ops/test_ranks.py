@@ -111,8 +111,6 @@ def test_between_two_common_values_nothing_is_as_good_as_the_median():
     world = World((("x", IntDomain(True, 0, 100)),), ())
     data = ((10,),) * 35 + ((20,),) * 60 + ((30,),) * 5
     half = Fraction(1, 2)
-    scores = numbers(
-        ranks(world.source, world.column("x"), tuple(range(101)), half, half), data, world.source
-    )
+    scores = numbers(ranks(world.source, world.column("x"), tuple(range(101)), half, half), data, world.source)
 
     assert [c for c, score in enumerate(scores) if score == max(scores)] == [20]

@@ -23,7 +23,9 @@ class Rank(int):
 def test_a_float_is_one_constant_to_the_last_bit(value):
     made = Lit.of(value)
 
-    assert made is Lit.of(numpy.float64(value)) is Lit.of(Kelvin(value)) is literal(value) is literal(numpy.float64(value))
+    assert (
+        made is Lit.of(numpy.float64(value)) is Lit.of(Kelvin(value)) is literal(value) is literal(numpy.float64(value))
+    )
     assert made.type_ == "float" and str(made.value) == str(value)
     assert _is_float(value) and not _is_int(value) and not _is_bool(value)
 

@@ -35,7 +35,7 @@ def test_of_a_long_chain_the_source_and_the_last_steps_are_shown() -> None:
         if len(whole) <= STEPS_ROOM:
             assert shown == words
             continue
-        assert shown[0] == words[0] and "…" in shown[1] and words[-len(shown[2:]):] == shown[2:]
+        assert shown[0] == words[0] and "…" in shown[1] and words[-len(shown[2:]) :] == shown[2:]
         assert STEPS_ROOM - 3 <= len(" | ".join(shown[1:])) <= STEPS_ROOM + 4  # as much as there is room for
 
 

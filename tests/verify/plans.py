@@ -224,7 +224,9 @@ class Plans:
             return Distinct(rows, self.label(columns))
         if kind == 1:
             points = tuple(Lit.of(p) for p in sorted(pick.sample((-2, 0, 0.5, 1, 7), pick.randint(1, 4))))
-            return Ranks(rows, self.number(columns, 1), points, Fraction(pick.randint(0, 2), 2), Fraction(1, 3), Fraction(2))
+            return Ranks(
+                rows, self.number(columns, 1), points, Fraction(pick.randint(0, 2), 2), Fraction(1, 3), Fraction(2)
+            )
         keys = tuple(self.label(columns) for _ in range(pick.choice((0, 0, 1, 1, 2))))
         value = None
         if kind > 4:

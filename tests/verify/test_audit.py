@@ -30,7 +30,11 @@ EXPECTED = {
     "plain_pandas": {"output", "read"}, "smaller_rule": {"changed", "claim", "moved"}, "subprocess": {"output"},
     "user_rows": {"claim", "moved"}, "wire_files": {"read"}, "writes_file": {"file", "read"},
 }  # fmt: skip
-SCHEMA = {"who": {"type": "string"}, "n": {"type": "Int64", "range": [0, 3]}, "c": {"type": "category", "categories": ["a", "b"]}}
+SCHEMA = {
+    "who": {"type": "string"},
+    "n": {"type": "Int64", "range": [0, 3]},
+    "c": {"type": "category", "categories": ["a", "b"]},
+}
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +267,12 @@ def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-m", "privjail.curator", *words], capture_output=True, text=True, cwd=cwd, env=env, timeout=300
+        [sys.executable, "-m", "privjail.curator", *words],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=env,
+        timeout=300,
     )
 
 

@@ -19,7 +19,11 @@ from privjail.verify.sound import Sound, audited, cases
 from ..jail.jails import SCHEMA, make_jail, serving
 
 #: Those whose samplers are quick; the others run under `make verify` and `make test-all`.
-QUICK = [b for b in BROKEN if not b.name.startswith(("noisy max, noise", "noisy top", "sparse vector that", "sparse vector, noise"))]
+QUICK = [
+    b
+    for b in BROKEN
+    if not b.name.startswith(("noisy max, noise", "noisy top", "sparse vector that", "sparse vector, noise"))
+]
 
 
 @pytest.mark.parametrize("broken", QUICK, ids=lambda b: b.name)
@@ -78,7 +82,10 @@ def test_an_event_is_not_tested_on_what_it_was_learned_from() -> None:
     """60 equally likely outputs, whatever the input: a bound above 0 is wrong, and rare even at 60 % confidence."""
     rng = np.random.default_rng(7)
     wrong = sum(
-        lower_bound(lambda _, n: rng.integers(60, size=n).tolist(), 0, 1, samples=600, confidence=0.6, many=True).epsilon > 0
+        lower_bound(
+            lambda _, n: rng.integers(60, size=n).tolist(), 0, 1, samples=600, confidence=0.6, many=True
+        ).epsilon
+        > 0
         for _ in range(60)
     )
     assert wrong < 60 * 0.4

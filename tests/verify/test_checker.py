@@ -252,7 +252,9 @@ def _less_distant(made: dict[str, Any]) -> None:
 
 
 def _free(made: dict[str, Any]) -> None:
-    made["release"]["charges"] = [[cell, ["0"] * len(cost)] for cell, cost in made["release"]["charges"]] or [[0, ["0"]]]
+    made["release"]["charges"] = [[cell, ["0"] * len(cost)] for cell, cost in made["release"]["charges"]] or [
+        [0, ["0"]]
+    ]
     if not made["release"]["charges"][0][1]:
         raise AssertionError
 
@@ -262,7 +264,9 @@ def test_mutations_leave_the_library_as_it_was() -> None:
     assert refuted(range(30)) is None
 
 
-@pytest.mark.parametrize("claims", [{"factor": "0", "cap": None}, {"factor": "0", "cap": "0"}, {"factor": "1", "cap": None}])
+@pytest.mark.parametrize(
+    "claims", [{"factor": "0", "cap": None}, {"factor": "0", "cap": "0"}, {"factor": "1", "cap": None}]
+)
 def test_a_bound_that_is_left_out_does_not_free_the_factor(claims: dict[str, Any]) -> None:
     """Neither the cap of a head nor its factor can be talked away."""
     tried = 0

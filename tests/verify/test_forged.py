@@ -102,7 +102,18 @@ def test_a_forged_number_is_not_ok(name: str) -> None:
     assert check(signed(made)).verdict != "ok"
 
 
-HUGE: list[Any] = ["1e999999999", "-1e-999999999", "1E+7", "0x10", "9" * 2001, "1/" + "9" * 10**6, 10**4000, 1e308, "1_0", " 1"]
+HUGE: list[Any] = [
+    "1e999999999",
+    "-1e-999999999",
+    "1E+7",
+    "0x10",
+    "9" * 2001,
+    "1/" + "9" * 10**6,
+    10**4000,
+    1e308,
+    "1_0",
+    " 1",
+]
 NUMBERS = [
     "release/mechanism/epsilon", "release/noise/scale", "release/noise/sensitivity", "release/noise/grid",
     "release/charges/0/1/0", "nodes/0/claims/distance", "nodes/0/claims/factor", "nodes/0/claims/cap",
@@ -150,13 +161,21 @@ def test_a_condition_that_is_used_twice_sixty_times_does_not_stall() -> None:
     """Each column looks at the one before twice: 2**60 paths, 60 columns."""
     made = sum_of(AGE, "100")
     truth = {"type": "boolean", "null": False}
-    made["nodes"].append({"kind": "compare", "fields": ["==", {"node": 1}, {"literal": ["int", "3"]}], "claims": {"domain": truth}})
+    made["nodes"].append(
+        {"kind": "compare", "fields": ["==", {"node": 1}, {"literal": ["int", "3"]}], "claims": {"domain": truth}}
+    )
     for i in range(3, 63):
         made["nodes"].append({"kind": "logic", "fields": ["&", {"node": i}, {"node": i}], "claims": {"domain": truth}})
     made["cells"].append({"of": 0, "base": 0, "by": 63, "key": ["bool", "True"]})
     told = {**made["nodes"][0]["claims"], "cells": [1]}
     made["nodes"].append({"kind": "filter", "fields": [{"node": 0}, {"node": 63}], "claims": told})
-    made["nodes"].append({"kind": "tally", "fields": [{"node": 64}, [], {"node": 1}], "claims": {**made["nodes"][2]["claims"], "cells": [1]}})
+    made["nodes"].append(
+        {
+            "kind": "tally",
+            "fields": [{"node": 64}, [], {"node": 1}],
+            "claims": {**made["nodes"][2]["claims"], "cells": [1]},
+        }
+    )
     made["release"] |= {"value": 65, "charges": [[1, ["1"]]]}
     start = time.perf_counter()
 

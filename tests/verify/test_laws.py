@@ -90,7 +90,9 @@ def test_the_hockey_stick_is_the_best_of_all_sets() -> None:
             sum(left[o] - factor * right[o] for o in chosen) for n in range(5) for chosen in combinations(range(4), n)
         )
         assert hockey_stick(left, right, factor) == best
-    assert hockey_stick(left, right, F(1), F(1, 7)) == hockey_stick(left, right, F(1)) + F(1, 7)  # what is lost is added
+    assert hockey_stick(left, right, F(1), F(1, 7)) == hockey_stick(left, right, F(1)) + F(
+        1, 7
+    )  # what is lost is added
 
 
 def test_the_ratio_is_infinite_where_an_outcome_is_impossible() -> None:
@@ -102,7 +104,9 @@ def test_the_checker_refutes_what_is_not_private() -> None:
     verdict = check(lambda x: laws.geometric(x, A, 4), [(0, 1), (0, 2)], 1 / A)
     assert not verdict.holds() and verdict.reached == 9 and verdict.worst == (0, 2)
     assert check(lambda x: laws.geometric(x, A, 4), [(0, 1)], 1 / A).holds()
-    assert not check(lambda x: laws.geometric(x, A, 4), [(0, 1)], 1 / A - F(1, 10**30)).holds()  # equality is told from excess
+    assert not check(
+        lambda x: laws.geometric(x, A, 4), [(0, 1)], 1 / A - F(1, 10**30)
+    ).holds()  # equality is told from excess
 
 
 def test_shipped_samplers_have_the_stated_laws_and_not_one_off_by_a_step() -> None:

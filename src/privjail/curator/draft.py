@@ -91,5 +91,3 @@ def _toml_table(name: str, entry: Entry) -> str:
     # A JSON string is a TOML basic string, and a list of strings or numbers is written alike in both.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
     return "\n".join([f"[{json.dumps(name, ensure_ascii=False)}]", *lines]) + "\n"
-
-

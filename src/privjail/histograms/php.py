@@ -46,9 +46,7 @@ def bisect(
         change = -score[won] - cost(begin, end) - price
         cost_now.append(cost_now[-1][-1] + np.cumsum(change))
         made.append(np.where(cut, where, -1))
-        begin, end = (
-            np.stack(pair, axis=1).ravel() for pair in ((begin[cut], where[cut]), (where[cut], end[cut]))
-        )
+        begin, end = (np.stack(pair, axis=1).ravel() for pair in ((begin[cut], where[cut]), (where[cut], end[cut])))
     return np.concatenate(made or [np.zeros(0, dtype=np.int64)]), np.concatenate(cost_now)
 
 

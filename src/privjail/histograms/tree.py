@@ -39,9 +39,7 @@ class Level:
     variances: Floats
 
     def copy(self) -> Level:
-        return Level(
-            self.width, self.lengths, self.seen, self.evidence.copy(), self.sums.copy(), self.variances.copy()
-        )
+        return Level(self.width, self.lengths, self.seen, self.evidence.copy(), self.sums.copy(), self.variances.copy())
 
 
 def pairs(nodes: Floats) -> Floats:

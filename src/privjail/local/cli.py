@@ -84,9 +84,7 @@ def _fresh(survey: Survey, thetas: list[str], values: list[str]) -> list[str]:
     return list(texts)
 
 
-def _remembered(
-    survey: Survey, people: list[tuple[str, str, str]], memory: Memory
-) -> tuple[list[str], list[str]]:
+def _remembered(survey: Survey, people: list[tuple[str, str, str]], memory: Memory) -> tuple[list[str], list[str]]:
     """Reports, and the parameters they were made with, which a second run may not change."""
     sent = []
     with memory.together():
@@ -113,9 +111,7 @@ def estimate(
         texts = column(table, "report")
         thetas = None if asked.hidden else column(table, "theta")
         with _progress("estimating") as step:
-            result = asked.estimate(
-                _read(asked, texts, thetas), thetas, method=method, level=level, progress=step
-            )
+            result = asked.estimate(_read(asked, texts, thetas), thetas, method=method, level=level, progress=step)
         _show(result)
         _show_strengths(result.strengths)
         if out is not None:

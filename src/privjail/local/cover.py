@@ -49,9 +49,7 @@ Pattern = tuple[Sequence[Affine], Sequence[Affine]]
 Condition = tuple[int, Affine, Sequence[Affine]]  # θ, its chance, the chances that may cover it
 
 
-def best_cover(
-    goal: Sequence[Fraction], patterns: Sequence[Pattern], ratios: Sequence[Fraction]
-) -> list[Fraction]:
+def best_cover(goal: Sequence[Fraction], patterns: Sequence[Pattern], ratios: Sequence[Fraction]) -> list[Fraction]:
     """The best x; the menu where everybody covers herself is always feasible, so there is one."""
     conditions = list(_conditions(patterns))
     found = _Search(list(goal), conditions, list(ratios))

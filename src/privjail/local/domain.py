@@ -45,9 +45,7 @@ class Categories:
         position = self._position.get(str(value))
         if position is None:
             # The answer itself is not repeated: an error message is an output, too.
-            raise SchemaError(
-                "this answer is not in the question's list", do=f"answer one of: {_some(self.labels)}"
-            )
+            raise SchemaError("this answer is not in the question's list", do=f"answer one of: {_some(self.labels)}")
         return position
 
     def indices(self, values: Iterable[object]) -> Ints:

@@ -288,5 +288,3 @@ def _distinct(packed: Reports) -> tuple[Reports, Ints]:
 
 def _pairs(group: Group, kind: type[C]) -> Sequence[tuple[C, Fraction]]:
     return [(c, m) for c, m in zip(group.channels, group.mix, strict=True) if isinstance(c, kind)]
-
-

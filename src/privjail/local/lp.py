@@ -12,9 +12,7 @@ from fractions import Fraction
 Row = list[Fraction]
 
 
-def maximum(
-    goal: Sequence[Fraction], left: Sequence[Sequence[Fraction]], right: Sequence[Fraction]
-) -> Row | None:
+def maximum(goal: Sequence[Fraction], left: Sequence[Sequence[Fraction]], right: Sequence[Fraction]) -> Row | None:
     """The best x ≥ 0 with left·x ≤ right. The feasible set must be bounded (ours lie in a unit cube)."""
     n = len(goal)
     table = [[*row, bound] for row, bound in zip(left, right, strict=True)]

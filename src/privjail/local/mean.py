@@ -76,9 +76,7 @@ def _guesses(group: Group) -> Floats:
     scaled = law * weight[:, None]
     guess = weight * (np.linalg.pinv(scaled.T) @ numbers)
     if np.abs(law.T @ guess - numbers).max() > 1e-6 * (1 + np.abs(numbers).max()):
-        raise RefusedError(
-            "under this blend no unbiased guess of the number exists", do="make the parameters public"
-        )
+        raise RefusedError("under this blend no unbiased guess of the number exists", do="make the parameters public")
     return np.asarray(guess, dtype=np.float64)
 
 

@@ -66,5 +66,3 @@ def _column(channel: TableChannel, value: int) -> dict[str, Any]:
     chances = [channel.law(o, value) for o in channel.outputs()]
     whole = lcm(*(p.denominator for p in chances))
     return {"whole": str(whole), "parts": [str(int(p * whole)) for p in chances]}
-
-

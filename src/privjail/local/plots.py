@@ -44,9 +44,7 @@ def strength_over_mix(menu: dict[str, Channel], path: str | Path, points: int = 
     figure.savefig(path)
 
 
-def error_over_mix(
-    make: Callable[[Fraction], Plan], second: str, n: int, path: str | Path, points: int = 39
-) -> None:
+def error_over_mix(make: Callable[[Fraction], Plan], second: str, n: int, path: str | Path, points: int = 39) -> None:
     """Expected error at equal strengths, hidden against public, for every mix of two parameters."""
     mixes = [Fraction(i, points + 1) for i in range(1, points + 1)]
     plans = [make(w) for w in mixes]

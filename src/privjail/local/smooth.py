@@ -79,9 +79,7 @@ def smooth(
 def posterior_mean(counts: Sequence[Counts], *, progress: Callable[[float], None] | None = None) -> Floats:
     """The frequencies' mean over all priors, each weighted by how likely it makes the reports."""
     # Answers with equal counts have equal posteriors: k = 1,000 rarely means 1,000 of them.
-    seen, place, times = np.unique(
-        np.stack([c.tally for c in counts]), axis=1, return_inverse=True, return_counts=True
-    )
+    seen, place, times = np.unique(np.stack([c.tally for c in counts]), axis=1, return_inverse=True, return_counts=True)
     distinct = [replace(c, tally=tally) for c, tally in zip(counts, seen, strict=True)]
     cells = _cells(distinct, times.astype(np.float64))
     means, evidence = [], []

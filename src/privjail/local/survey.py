@@ -173,9 +173,7 @@ _answers: dict[str, Callable[[Categories, Mapping[str, Any]], Channel]] = {
     ),
 }
 _numbers: dict[str, Callable[[Grid, Mapping[str, Any]], Channel]] = {
-    "duchi": lambda d, s: (
-        Duchi.of(d, s["epsilon"]) if "epsilon" in s else Duchi(d, fraction(s["truth"], "truth"))
-    ),
+    "duchi": lambda d, s: Duchi.of(d, s["epsilon"]) if "epsilon" in s else Duchi(d, fraction(s["truth"], "truth")),
     "piecewise": lambda d, s: (
         Piecewise.of(d, s["epsilon"], s.get("window"))
         if "epsilon" in s

@@ -140,12 +140,13 @@ class Unary(SupportChannel):
         k = self.domain.size
         packed = np.asarray(reports)
         # A one beyond the last answer was packed by nobody.
-        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != (k + 7) // 8 or (
-            k % 8 and (packed[:, -1] >> (k % 8)).any()
+        if (
+            packed.dtype != np.uint8
+            or packed.ndim != 2
+            or packed.shape[1] != (k + 7) // 8
+            or (k % 8 and (packed[:, -1] >> (k % 8)).any())
         ):
-            raise SchemaError(
-                f"these are no packed reports of {k} bits", do="use what the channel's read returns"
-            )
+            raise SchemaError(f"these are no packed reports of {k} bits", do="use what the channel's read returns")
         return packed
 
     def spec(self) -> dict[str, Any]:
