@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,8 @@ def free_port() -> int:
 class Served:
     """`privjail serve`, as a process of its own."""
 
-    def __init__(self, where: Path, *options: str, tls: bool = False) -> None:
-        self.where = where
+    def __init__(self, where: Path, *options: str, tls: bool = False, prefix: Sequence[str] = ()) -> None:
+        self.where, self.prefix = where, prefix
         port = json.loads((where / "jail" / "jail.json").read_text())["address"].rpartition(":")[2]
         self.args = ["serve", "--jail", str(where / "jail"), "--port", port, *options]
         if not tls:
@@ -64,7 +64,7 @@ class Served:
 
     def start(self) -> Served:
         self.process = subprocess.Popen(
-            [*PRIVJAIL, *self.args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
+            [*self.prefix, *PRIVJAIL, *self.args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
         )
         assert self.process.stdout is not None and self.process.stderr is not None
         line = self.process.stdout.readline()
@@ -86,8 +86,9 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(where: Path, *options: str, tls: bool = False) -> Iterator[Served]:
-    served = Served(where, *options, tls=tls).start()
+def serving(where: Path, *options: str, tls: bool = False, prefix: Sequence[str] = ()) -> Iterator[Served]:
+    """A served jail. The prefix is a command that starts another one, such as prlimit."""
+    served = Served(where, *options, tls=tls, prefix=prefix).start()
     try:
         yield served
     finally:

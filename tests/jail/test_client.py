@@ -220,7 +220,7 @@ def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any, end: An
     connection = session._connection = connected(running, file)
     df = pd.read_csv("people")
     df.shape[0].reveal(eps=1)
-    assert len(running.streams) == 1
+    assert len(running.handler.streams) == 1
     ledger = running.service.ledger
     ledger.record(end(ledger.state.users[connection.user]))
     if end is expiring:
@@ -229,10 +229,10 @@ def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any, end: An
     with pytest.raises(DPError, match="not known here"):
         df.shape[0].reveal(eps=1)
     for _ in range(100):
-        if not len(running.streams):
+        if not len(running.handler.streams):
             break
         time.sleep(0.05)
-    assert not len(running.streams)
+    assert not len(running.handler.streams)
     with pytest.raises(DPError, match="not known here"):
         df.shape[0].reveal(eps=1)
 

@@ -12,7 +12,7 @@ import pytest
 from .raw import LIMITS, Analyst, Plan, listed, reals, ref, session_of, text, whole, wholes
 
 from privjail.jail import privjail_pb2 as pb
-from privjail.jail.server import Handler, Options, Sweeper
+from privjail.jail.server import Handler, Options, Periodic, Sweeper
 from privjail.jail.sessions import PIECE, Session
 
 
@@ -157,19 +157,24 @@ class Context:
     def invocation_metadata(self) -> Any:
         return self.metadata
 
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
+
 
 def test_on_a_stream_the_answer_goes_first_also_if_it_breaks_off_then(ann: Analyst) -> None:
     service, session = ann.running.service, ann.running.service.sessions._open[ann.session]
     handler = Handler(service, Options())
     for last in (False, True):
         bodies = [forgetting(ann, "city").SerializeToString()] * 2
-        stream = handler._stream(iter(bodies), Context(ann.metadata))
+        call = handler.calls.admit("ann")
+        assert call is not None
+        stream = handler._stream(call, iter(bodies), Context(ann.metadata))
         assert next(stream).HasField("reply")
         assert session.leaving
         stream.close() if last else next(stream)
         assert bool(session.leaving) is not last
         stream.close()
-    assert not service._untidy
+    assert not service._untidy and not len(handler.calls)
 
 
 def test_what_is_left_of_a_large_plan_goes_after_later_answers_too(ann: Analyst) -> None:
@@ -188,7 +193,7 @@ def test_what_is_left_of_a_large_plan_goes_after_later_answers_too(ann: Analyst)
 
 def test_a_session_that_pauses_keeps_nothing_that_it_forgot(raw_jail: Any) -> None:
     running, _ = raw_jail
-    sweeper = Sweeper(running.service.sessions, running.streams, idle_seconds=0.4)
+    sweeper = Periodic(0.1, Sweeper(running.service.sessions, running.handler.streams).sweep)
     with session_of(raw_jail, "ann") as ann:
         session = running.service.sessions._open[ann.session]
         running.service.release(forgetting(ann, "city", sums=3 * PIECE), "ann")
@@ -212,7 +217,9 @@ def test_nodes_that_leave_are_no_more_than_a_session_may_have(ann: Analyst) -> N
 def test_on_a_clock_all_work_of_a_request_is_done_before_its_answer(ann: Analyst) -> None:
     session = ann.running.service.sessions._open[ann.session]
     handler = Handler(ann.running.service, Options(time_quantum=0.001))
-    stream = handler._stream(iter([forgetting(ann, "city").SerializeToString()]), Context(ann.metadata))
+    call = handler.calls.admit("ann")
+    assert call is not None
+    stream = handler._stream(call, iter([forgetting(ann, "city").SerializeToString()]), Context(ann.metadata))
     assert next(stream).HasField("reply")
     assert not session.leaving
     stream.close()

@@ -34,6 +34,9 @@ class Catalogue:
             self._ledger.refresh()
             if not self._ledger.state.allowed(user, name):
                 raise PlanError(f"there is no data set {name[:100]!r} for you", do="ask the curator for a grant")
+        opened = self._open.get(name)
+        if opened is not None:  # without the lock: it is held for as long as another data set is loaded
+            return opened
         with self._lock:
             if name not in self._open:
                 self._open[name] = self._load(name)

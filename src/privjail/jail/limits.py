@@ -35,6 +35,12 @@ class Limits:
     sessions_per_user: int = 8
     sessions: int = 256
     requests_at_once_per_user: int = 4
+    calls_per_user: int = 24  # open at once, streams included: each holds a thread
+    calls: int = 768
+    connections_per_user: int = 64
+    unauthenticated_per_address: int = 64  # connections on which nobody has authenticated yet
+    authentication_seconds: float = 10.0  # after which such a connection is closed
+    first_message_seconds: float = 30.0  # after which a call without one is cancelled
     idle_seconds: float = 3600.0
     failures_per_user: int = 3  # inside the engine, after the charge
     seconds_per_release: float = 120.0

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import json
 import logging
-import secrets
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from privjail.errors import DPError, InternalError
 from privjail.jail import privjail_pb2 as pb
+from privjail.jail.authentication import Caller, SharedRefresh, authenticate, digest_of
+from privjail.jail.calls import Call, Calls
 from privjail.jail.catalogue import Catalogue
+from privjail.jail.connections import Connections, most_connections
 from privjail.jail.decode import parse
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Busy, Limits
@@ -27,13 +29,14 @@ from privjail.jail.service import Service, on_clock
 from privjail.jail.sessions import Sessions
 from privjail.jail.store import open_store
 from privjail.jail.streams import Streams
-from privjail.jail.tokens import token_hash
 from privjail.mechanisms.noise import Noise
 
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
 NOBODY = DPError("who you are is not known here", do="check the token")
+JUST_ADDED = Busy("this token has just been added", do="try again now")
+TOO_MANY_CALLS = Busy("too many calls of yours are open", do="wait for one of them, or close a session")
 CALLS = {
     "Open": (pb.OpenRequest, "open"),
     "Close": (pb.CloseRequest, "close"),
@@ -74,71 +77,109 @@ def _serialized(message: Any) -> bytes:
     return body
 
 
-class Caller:
-    """Who calls, by what came with the call: it stays the same for as long as the call is open."""
-
-    def __init__(self, context: Any) -> None:
-        self.context = context
-
-    @cached_property
-    def digest(self) -> str | None:
-        """The hash of the token, if one came."""
-        given = dict(self.context.invocation_metadata()).get("authorization", "")
-        if not isinstance(given, str) or not given.startswith("Bearer ") or len(given) > 1000:
-            return None
-        return token_hash(given.removeprefix("Bearer "))
-
-    @cached_property
-    def certified(self) -> str | None:
-        """The name in the certificate that the connection was made with."""
-        names = self.context.auth_context().get("x509_common_name", [])
-        return names[0].decode() if names else None
-
-
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Every call goes the same way: authenticate, answer, and turn errors into quiet ones."""
+    """Every call goes the same way: authenticate, answer, and turn errors into quiet ones.
+
+    gRPC calls ``service`` with the headers of a call, in its one thread for all calls, before the call gets a thread of
+    its own. Nothing may take time there. Whoever has no valid token, or too many open calls, is refused by the two
+    threads of ``_refusing``, without reading the message. On the wire a call with one message is a stream of one: all
+    calls are declared as streams, because gRPC reads a single message before it calls us.
+    """
 
     def __init__(self, service: Service, options: Options) -> None:
         self._service, self._options = service, options
         self._working = threading.BoundedSemaphore(options.workers)
+        self._refresh = SharedRefresh(service.ledger)
+        self._refusing = futures.ThreadPoolExecutor(2)
         self.streams = Streams(options.limits)
+        self.calls = Calls(options.limits)
+        self.connections = Connections(options.limits)
 
     def service(self, details: Any) -> Any:
         _, package, method = details.method.split("/") if details.method.count("/") == 2 else ("", "", "")
-        if (package, method) == ("privjail.v1.Jail", "Releases"):
-            return grpc.stream_stream_rpc_method_handler(self._stream, response_serializer=_serialized)
-        if package != "privjail.v1.Jail" or method not in CALLS:
+        if package != "privjail.v1.Jail" or method not in (*CALLS, "Releases"):
             return None
-        message, name = CALLS[method]
-
-        def call(body: bytes, context: Any) -> Any:
-            return on_clock(self._options.time_quantum, lambda: self._call(name, message, body, context))
-
-        # The bytes are read only after it is known who sent them.
-        return grpc.unary_unary_rpc_method_handler(call, response_serializer=_serialized)
-
-    def _call(self, name: str, message: Any, body: bytes, context: Any) -> Any:
-        reply, refusal = self._attempt(name, message, body, Caller(context))
-        self._service.tidy()
-        return reply if refusal is None else context.abort(*refusal)
-
-    def _stream(self, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
-        """Releases one after another. Who asks is looked at again each time: a token can be taken back."""
-        clock, caller = self._options.time_quantum, Caller(context)
-        user = on_clock(clock, lambda: self._user(caller))
+        digest = digest_of(details.invocation_metadata)
+        user = authenticate(self._service.ledger.state, digest)
         if user is None:
+            return self._refusal(partial(self._refuse_stranger, digest, time.monotonic()))
+        call = self.calls.admit(user.name)
+        if call is None:
+            return self._refusal(self._refuse_one_more)
+        if method == "Releases":
+            stream = partial(self._stream, call)
+            return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialized)
+        unary = partial(self._unary, call, *CALLS[method])
+        return grpc.stream_unary_rpc_method_handler(unary, response_serializer=_serialized)
+
+    def _refusal(self, refuse: Callable[[], tuple[Any, DPError]]) -> Any:
+        """A call that ends with the error that ``refuse`` gives, and holds nothing until then."""
+
+        def behaviour(_: Iterator[bytes], context: Any) -> None:
+            self._service.metrics.count("requests")
+            self._service.metrics.count("refused")
+            status, error = refuse()
+            context.abort(status, spelled(error))
+
+        behaviour.experimental_thread_pool = self._refusing  # type: ignore[attr-defined]
+        return grpc.stream_unary_rpc_method_handler(behaviour)
+
+    def _refuse_stranger(self, digest: str | None, arrived: float) -> tuple[Any, DPError]:
+        if digest is not None:
+            try:
+                self._refresh.since(arrived)
+            except DPError as e:
+                return grpc.StatusCode.UNAVAILABLE, e
+            if authenticate(self._service.ledger.state, digest) is not None:
+                return grpc.StatusCode.UNAVAILABLE, JUST_ADDED
+        return grpc.StatusCode.UNAUTHENTICATED, NOBODY
+
+    def _refuse_one_more(self) -> tuple[Any, DPError]:
+        return grpc.StatusCode.UNAVAILABLE, TOO_MANY_CALLS
+
+    def _unary(self, call: Call, message: Any, name: str, bodies: Iterator[bytes], context: Any) -> Any:
+        try:
+            caller = self._entered(call, context)
+            for body in self.calls.messages(call, bodies, context):
+                return on_clock(self._options.time_quantum, partial(self._call, name, message, body, caller))
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
+        finally:
+            self.calls.end(call)
+
+    def _entered(self, call: Call, context: Any) -> Caller:
+        """The caller, whose certificate is checked and whose connection is noted before the first message is read."""
+        caller = Caller(context)
+        if not self._certified(caller, call.user):
             context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(NOBODY))
-        with self.streams.place(user, context) as place:
-            for body in bodies:
-                place.busy = True
-                released = on_clock(clock, lambda body=body: self._next(body, caller))  # type: ignore[misc]
-                try:
-                    yield released
-                finally:
-                    self._service.tidy()
-                if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
-                    return  # who may ask nothing more holds no thread
-                place.busy = False
+        self.connections.authenticated(context.peer(), call.user)
+        return caller
+
+    def _certified(self, caller: Caller, user: str) -> bool:
+        return not self._options.mutual_tls or caller.certified == user
+
+    def _call(self, name: str, message: Any, body: bytes, caller: Caller) -> Any:
+        reply, refusal = self._attempt(name, message, body, caller)
+        self._service.tidy()
+        return reply if refusal is None else caller.context.abort(*refusal)
+
+    def _stream(self, call: Call, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
+        """Releases one after another. Who asks is looked at again each time: a token can be taken back."""
+        clock = self._options.time_quantum
+        try:
+            caller = self._entered(call, context)
+            with self.streams.place(call.user, context) as place:
+                for body in self.calls.messages(call, bodies, context):
+                    place.busy = True
+                    released = on_clock(clock, lambda body=body: self._next(body, caller))  # type: ignore[misc]
+                    try:
+                        yield released
+                    finally:
+                        self._service.tidy()
+                    if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
+                        return  # who may ask nothing more holds no thread
+                    place.busy = False
+        finally:
+            self.calls.end(call)
 
     def _next(self, body: bytes, caller: Caller) -> pb.Released:
         reply, refusal = self._attempt("release", pb.ReleaseRequest, body, caller)
@@ -171,43 +212,47 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return None, (status, spelled(error))
 
     def _user(self, caller: Caller) -> str | None:
-        """The user that a token belongs to, if it is valid now."""
-        digest, ledger = caller.digest, self._service.ledger
-        if digest is None:
-            return None
-        now = datetime.datetime.now(datetime.UTC)
-        ledger.refresh()
-        for user in list(ledger.state.users.values()):
-            if secrets.compare_digest(user.token, digest) and user.active(now):
-                if self._options.mutual_tls and caller.certified != user.name:
-                    return None
-                return user.name
-        return None
+        """The user who calls, by the newest state of the ledger: a token can be taken back at any time."""
+        self._service.ledger.refresh()
+        user = authenticate(self._service.ledger.state, caller.digest)
+        return user.name if user is not None and self._certified(caller, user.name) else None
 
 
-class Sweeper:
-    """Ends idle sessions, also while nobody calls, and gives back the memory of those that ended."""
+class Periodic:
+    """Does something again and again, also while nobody calls, in a thread of its own."""
 
-    def __init__(self, sessions: Sessions, streams: Streams, idle_seconds: float) -> None:
-        self._sessions, self._streams, self._every = sessions, streams, min(30.0, idle_seconds / 4)
+    def __init__(self, seconds: float, work: Callable[[], None]) -> None:
+        self._seconds, self._work = seconds, work
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        before = 0
-        while not self._stopped.wait(self._every):
-            self._sessions.sweep()
-            self._sessions.tidy()
-            self._streams.sweep()
-            now = len(self._sessions)
-            if now < before:
-                gc.collect()  # plans refer to themselves, so that counting references does not free them
-            before = now
+        while not self._stopped.wait(self._seconds):
+            try:
+                self._work()
+            except Exception as e:  # the next time may go well, and without this work the jail fills up
+                log.error("periodic work failed: %s", type(e).__name__)
 
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join()
+
+
+class Sweeper:
+    """Ends idle sessions and streams, and gives back the memory of those that ended."""
+
+    def __init__(self, sessions: Sessions, streams: Streams) -> None:
+        self._sessions, self._streams, self._before = sessions, streams, 0
+
+    def sweep(self) -> None:
+        self._sessions.sweep()
+        self._sessions.tidy()
+        self._streams.sweep()
+        now = len(self._sessions)
+        if now < self._before:
+            gc.collect()  # plans refer to themselves, so that counting references does not free them
+        self._before = now
 
 
 @dataclass
@@ -217,8 +262,8 @@ class Running:
     server: Any
     service: Service
     port: int
-    sweeper: Sweeper
-    streams: Streams
+    handler: Handler
+    periodic: list[Periodic]
     metrics: Any = None
 
     def wait(self) -> None:
@@ -226,9 +271,11 @@ class Running:
 
     def stop(self) -> None:
         stopped = self.server.stop(grace=2)
-        self.streams.sweep(idle_seconds=0.0)  # nobody waits for streams on which nothing happens
+        self.handler.streams.sweep(idle_seconds=0.0)  # nobody waits for streams on which nothing happens
+        self.handler.calls.sweep(seconds=0.0)
         stopped.wait()
-        self.sweeper.stop()
+        for each in self.periodic:
+            each.stop()
         if self.metrics is not None:
             self.metrics.shutdown()
             self.metrics.server_close()
@@ -245,15 +292,14 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
     limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
-        # An open stream holds a thread, which sleeps; no more than `workers` of them are at work.
-        futures.ThreadPoolExecutor(options.workers + limits.sessions),
+        futures.ThreadPoolExecutor(limits.calls),  # an open call holds a thread, which sleeps most of the time
         options=[
             ("grpc.max_receive_message_length", limits.message_bytes),
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_time_ms", 60_000),  # a stream whose client is gone without a word ends
             ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+            ("grpc.max_allowed_incoming_connections", most_connections()),
         ],
-        maximum_concurrent_rpcs=256 + limits.sessions,
     )
     server.add_generic_rpc_handlers((handler,))
     address = f"{options.host}:{options.port}"
@@ -265,8 +311,14 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     metrics = None
     if options.metrics_port is not None:
         metrics = serve_metrics(service.metrics, service.sessions, options.host, options.metrics_port)
-    sweeper = Sweeper(service.sessions, handler.streams, limits.idle_seconds)
-    return Running(server, service, port, sweeper, handler.streams, metrics)
+    sweeper = Sweeper(service.sessions, handler.streams)
+
+    def end_half_open() -> None:
+        handler.calls.sweep()
+        handler.connections.sweep(port)
+
+    periodic = [Periodic(min(30.0, limits.idle_seconds / 4), sweeper.sweep), Periodic(0.5, end_half_open)]
+    return Running(server, service, port, handler, periodic, metrics)
 
 
 def _credentials(folder: Path, mutual: bool) -> Any:

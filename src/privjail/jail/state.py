@@ -60,6 +60,7 @@ class State:
 
     datasets: dict[str, DatasetEntry] = field(default_factory=dict)
     users: dict[str, UserEntry] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)  # hash of the newest token of each user: her name
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     limits: dict[Scope, Cost | None] = field(default_factory=dict)
     former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
@@ -99,6 +100,10 @@ class State:
         self.datasets[body["name"]].removed = True
 
     def _on_user(self, body: dict[str, Any]) -> None:
+        before = self.users.get(body["name"])
+        if before is not None:
+            self.tokens.pop(before.token, None)
+        self.tokens[body["token"]] = body["name"]
         self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
 
     def _on_revoke(self, body: dict[str, Any]) -> None:
