@@ -27,10 +27,10 @@ ROWS = 200
 
 
 def make_jail(where: Path, budget: Any = 1000, users: tuple[str, ...] = ("ann",), grant: Any = 1000,
-              ledger: str | None = None) -> JailFolder:  # fmt: skip
+              ledger: str | None = None, rows: int = ROWS) -> JailFolder:  # fmt: skip
     """A jail with one data set, `census`, and users whose connection files lie beside it."""
-    rows = "".join(f"{20 + i % 60},{'FM'[i % 3 == 0]}\n" for i in range(ROWS))
-    (where / "census.csv").write_text("age,sex\n" + rows, encoding="utf-8")
+    lines = "".join(f"{20 + i % 60},{'FM'[i % 3 == 0]}\n" for i in range(rows))
+    (where / "census.csv").write_text("age,sex\n" + lines, encoding="utf-8")
     folder = JailFolder.init(where / "jail", ["localhost", "127.0.0.1"], f"127.0.0.1:{free_port()}", ledger)
     if "census" not in folder.state.datasets:
         folder.add_dataset("census", str(where / "census.csv"), SCHEMA, [budget], "pure", (None, 1))

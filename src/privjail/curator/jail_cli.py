@@ -288,7 +288,7 @@ def serve(
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
     time_quantum: Annotated[float, typer.Option(help="answer only at multiples of this many seconds")] = 0.0,
     metrics_port: Annotated[int | None, typer.Option(help="serve /metrics for Prometheus on this port")] = None,
-    workers: Annotated[int, typer.Option(help="requests at work at once")] = 8,
+    workers: Annotated[int, typer.Option(help="requests at work at once; see KNOWN_LIMITS, Load")] = 8,
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config

@@ -88,7 +88,6 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 
     def __init__(self, service: Service, options: Options) -> None:
         self._service, self._options = service, options
-        self._working = threading.BoundedSemaphore(options.workers)
         self._refresh = SharedRefresh(service.ledger)
         self._refusing = futures.ThreadPoolExecutor(2)
         self.streams = Streams(options.limits)
@@ -197,8 +196,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         try:
             user = self._user(caller)
             if user is not None:
-                with self._working:
-                    return getattr(self._service, name)(parse(message, body), user), None
+                return getattr(self._service, name)(parse(message, body), user), None
             metrics.count("refused")
             error, status = NOBODY, grpc.StatusCode.UNAUTHENTICATED
         except DPError as e:
@@ -289,7 +287,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     gc.set_threshold(100_000, 10, 10)  # most objects of a plan go before anybody would look for cycles
     Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
     ledger = DurableLedger(open_store(folder, options.ledger_url))
-    service = Service(ledger, Catalogue(ledger, folder), options.limits, noise)
+    service = Service(ledger, Catalogue(ledger, folder), options.limits, noise, options.workers)
     limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
         futures.ThreadPoolExecutor(limits.calls),  # an open call holds a thread, which sleeps most of the time

@@ -24,6 +24,7 @@ from privjail.jail.limits import Busy, LimitError, Limits
 from privjail.jail.metrics import Metrics
 from privjail.jail.sessions import Session, Sessions
 from privjail.jail.state import NOTIONS
+from privjail.jail.workers import Workers
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.plan.node import Node
@@ -37,8 +38,10 @@ VERSION = 1
 class Service:
     """The calls of the wire, for a user whose identity is already established."""
 
-    def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None) -> None:
+    def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None,
+                 workers: int = 8) -> None:  # fmt: skip
         self.ledger, self.catalogue, self.limits = ledger, catalogue, limits
+        self.workers = Workers(workers)
         self.noise = noise or Noise()
         self.metrics = Metrics()
         self.sessions = Sessions(limits, self._engine)
@@ -67,7 +70,8 @@ class Service:
 
     def describe(self, request: pb.DescribeRequest, user: str) -> pb.Dataset:
         self.sessions.get(request.session, user)
-        source = self.catalogue.source(decode.text(request.name), user)
+        with self.workers.place(user):  # it may have to be loaded
+            source = self.catalogue.source(decode.text(request.name), user)
         return facts.to_wire(source.dataset, self._notion(request.name))
 
     def _notion(self, dataset: str) -> str:
@@ -99,7 +103,8 @@ class Service:
         limits.check("asks in one request", len(request.asks), limits.asks_per_request)
         limits.check("caps in one request", len(request.caps), limits.caps_per_request)
         deadline = Deadline(limits.seconds_per_release)
-        with self._slot(user), self._once(user, request.request), session.lock:
+        # The place comes last: what waits for another request of its session must not hold one.
+        with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
             try:
                 return deadline.run(lambda: self._released(session, user, request, deadline))
             except TimeUp:
