@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
+from functools import lru_cache
 from urllib.parse import unquote
 
 from privjail.jail.limits import Limits
@@ -22,6 +23,7 @@ Peer = tuple[str, int]  # address and port of the other side
 RESERVED = 512  # files that stay free for the ledger, data sets, and the list of connections
 
 
+@lru_cache(maxsize=4096)  # asked for at every call
 def peer_of(name: str) -> Peer | None:
     """The peer that gRPC names, such as ``ipv4:192.0.2.1:50000`` or ``ipv6:%5B2001:db8::1%5D:50000``."""
     kind, _, rest = unquote(name).partition(":")

@@ -101,7 +101,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         digest = digest_of(details.invocation_metadata)
         user = authenticate(self._service.ledger.state, digest)
         if user is None:
-            return self._refusal(partial(self._refuse_stranger, digest, time.monotonic()))
+            return self._refusal(partial(self._refuse_stranger, time.monotonic()))
         call = self.calls.admit(user.name)
         if call is None:
             return self._refusal(self._refuse_one_more)
@@ -111,29 +111,33 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         unary = partial(self._unary, call, *CALLS[method])
         return grpc.stream_unary_rpc_method_handler(unary, response_serializer=_serialized)
 
-    def _refusal(self, refuse: Callable[[], tuple[Any, DPError]]) -> Any:
+    def _refusal(self, refuse: Callable[[Caller], tuple[Any, DPError]]) -> Any:
         """A call that ends with the error that ``refuse`` gives, and holds nothing until then."""
 
         def behaviour(_: Iterator[bytes], context: Any) -> None:
             self._service.metrics.count("requests")
             self._service.metrics.count("refused")
-            status, error = refuse()
+            status, error = refuse(Caller(context))
             context.abort(status, spelled(error))
 
         behaviour.experimental_thread_pool = self._refusing  # type: ignore[attr-defined]
         return grpc.stream_unary_rpc_method_handler(behaviour)
 
-    def _refuse_stranger(self, digest: str | None, arrived: float) -> tuple[Any, DPError]:
-        if digest is not None:
+    def _refuse_stranger(self, arrived: float, caller: Caller) -> tuple[Any, DPError]:
+        if caller.digest is not None:
             try:
                 self._refresh.since(arrived)
             except DPError as e:
                 return grpc.StatusCode.UNAVAILABLE, e
-            if authenticate(self._service.ledger.state, digest) is not None:
+            if authenticate(self._service.ledger.state, caller.digest) is not None:
                 return grpc.StatusCode.UNAVAILABLE, JUST_ADDED
-        return grpc.StatusCode.UNAUTHENTICATED, NOBODY
+        return grpc.StatusCode.UNAUTHENTICATED, self._rejected(caller)
 
-    def _refuse_one_more(self) -> tuple[Any, DPError]:
+    def _rejected(self, caller: Caller) -> DPError:
+        """What a caller is told whose token is not accepted."""
+        return NOBODY
+
+    def _refuse_one_more(self, caller: Caller) -> tuple[Any, DPError]:
         return grpc.StatusCode.UNAVAILABLE, TOO_MANY_CALLS
 
     def _unary(self, call: Call, message: Any, name: str, bodies: Iterator[bytes], context: Any) -> Any:
@@ -149,7 +153,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         """The caller, whose certificate is checked and whose connection is noted before the first message is read."""
         caller = Caller(context)
         if not self._certified(caller, call.user):
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(NOBODY))
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(self._rejected(caller)))
         self.connections.authenticated(context.peer(), call.user)
         return caller
 
@@ -198,7 +202,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             if user is not None:
                 return getattr(self._service, name)(parse(message, body), user), None
             metrics.count("refused")
-            error, status = NOBODY, grpc.StatusCode.UNAUTHENTICATED
+            error, status = self._rejected(caller), grpc.StatusCode.UNAUTHENTICATED
         except DPError as e:
             metrics.count("failed" if isinstance(e, InternalError) else "refused")
             error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
