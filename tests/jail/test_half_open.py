@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +304,31 @@ def test_a_user_has_few_connections(watched: Any) -> None:
 )
 def test_peers_are_read_as_grpc_spells_them(name: str, peer: Any) -> None:
     assert peer_of(name) == peer
+
+
+class Names(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Answers every call with gRPC's name of its peer."""
+
+    def service(self, details: Any) -> Any:
+        return grpc.unary_unary_rpc_method_handler(lambda _, context: context.peer().encode())
+
+
+@pytest.mark.parametrize(("host", "to"), [("127.0.0.1", "127.0.0.1"), ("[::]", "127.0.0.1"), ("[::1]", "[::1]")])
+def test_peers_are_found_among_the_sockets_of_the_process(host: str, to: str) -> None:
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Names()])
+    try:
+        there = server.add_insecure_port(f"{host}:0")
+    except RuntimeError:
+        pytest.skip("this machine has no IPv6")
+    server.start()
+    with grpc.insecure_channel(f"{to}:{there}") as channel:
+        name = channel.unary_unary("/any/Call")(b"", timeout=20).decode()
+        connections = Connections(Limits(unauthenticated_per_address=0))
+        connections.authenticated(name, "ann")
+        assert [connections.sweep(there) for _ in range(2)] == [0, 0]  # it is known as the connection of a user
+        other = Connections(Limits(unauthenticated_per_address=0))
+        assert [other.sweep(there) for _ in range(2)] == [0, 1]
+    server.stop(None)
 
 
 def test_networks_of_ipv6_count_as_one() -> None:
