@@ -194,6 +194,21 @@ def test_strangers_calls_hold_nothing(watched: Any, monkeypatch: pytest.MonkeyPa
     assert 1 <= len(reads) <= 1 + took / SharedRefresh.EVERY
 
 
+def test_strangers_are_not_told_what_is_wrong_with_the_ledger(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, files = watched
+
+    def fails() -> None:
+        raise RuntimeError("secret: the table is gone")
+
+    monkeypatch.setattr(running.service.ledger, "refresh", fails)
+    credentials = grpc.ssl_channel_credentials(files["ann"]["certificate"].encode())
+    with grpc.secure_channel(f"localhost:{running.port}", credentials) as channel:
+        with pytest.raises(grpc.RpcError) as refused:
+            channel.unary_unary("/privjail.v1.Jail/Open")(b"", metadata=[("authorization", "Bearer made-up")])
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert json.loads(refused.value.details())[:2] == ["Busy", "tokens cannot be checked now"]
+
+
 def test_a_users_calls_without_a_message_are_limited_and_end(watched: Any) -> None:
     """V-52: with a valid token; others are not concerned, and she is served again after the deadline."""
     running, files = watched

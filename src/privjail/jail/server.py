@@ -35,6 +35,7 @@ log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
 NOBODY = DPError("who you are is not known here", do="check the token")
+NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
 TOO_MANY_CALLS = Busy("too many calls of yours are open", do="wait for one of them, or close a session")
 CALLS = {
@@ -127,8 +128,9 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         if caller.digest is not None:
             try:
                 self._refresh.since(arrived)
-            except DPError as e:
-                return grpc.StatusCode.UNAVAILABLE, e
+            except Exception as e:  # what is wrong with the ledger is nothing for strangers
+                log.error("the ledger could not be read for an unknown token: %s", type(e).__name__)
+                return grpc.StatusCode.UNAVAILABLE, NOT_NOW
             if authenticate(self._service.ledger.state, caller.digest) is not None:
                 return grpc.StatusCode.UNAVAILABLE, JUST_ADDED
         return grpc.StatusCode.UNAUTHENTICATED, self._rejected(caller)
