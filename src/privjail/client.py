@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privjail import errors
 from privjail.budget.amounts import amount
@@ -24,20 +24,24 @@ from privjail.ops.source import Source
 from privjail.plan.node import Node
 from privjail.release import Ask
 
+if TYPE_CHECKING:
+    from privjail.jail.channel import Jail
+
 T = TypeVar("T")
 PATIENCE = 20.0  # seconds to keep trying while a jail restarts
-NO_JAIL = ("certificate", "handshake", "ssl", "tls")  # in gRPC's words for a peer that is not the jail
+LOOK_AGAIN = 1.0  # seconds to wait for a connection before asking gRPC why there is none
+PAUSE = 0.1  # seconds between two attempts
 REPORTS: dict[str, Any] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
 
 class Connection:
-    """A session with a jail."""
+    """A session with a jail, over a channel that the session closes when it ends, or cannot be opened."""
 
-    def __init__(self, channel: Any, token: str) -> None:
+    def __init__(self, channel: Any, token: str, jail: Jail | None = None) -> None:
         from privjail.jail import privjail_pb2 as pb
 
         look_seldom()
-        self._pb, self._channel = pb, channel
+        self._pb, self._channel, self._jail = pb, channel, jail
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._stream: Stream | None = None
         self._lock = threading.RLock()
@@ -46,7 +50,11 @@ class Connection:
         self._forget = self._forgetting()
         self.notions: dict[str, str] = {}  # data set → the notion of privacy that its budget is kept in
         self._reset()
-        self._open()
+        try:
+            self._open()
+        except BaseException:
+            self._channel.close()  # or gRPC would go on connecting, and writing about it, while the error is held
+            raise
 
     # -- calls
 
@@ -59,12 +67,31 @@ class Connection:
             try:
                 return attempt(request)
             except grpc.RpcError as e:
-                # Sending the same request again is safe: its id makes the jail answer and charge it once.
-                gone = e.code().name not in ("UNAVAILABLE", "CANCELLED") or _stranger(e)
-                error = _error(e) if gone or time.monotonic() > deadline else None
-            if error is not None:
-                raise error  # outside of the handler: gRPC's own error says nothing to an analyst
-            time.sleep(0.1)
+                failed: Any = e
+            # Outside of the handler: gRPC's own error says nothing to an analyst.
+            self._wait_or_raise(failed, deadline)
+
+    def _wait_or_raise(self, failed: Any, deadline: float) -> None:
+        """Wait until a failed request may be sent again; raise what the analyst sees if it may not.
+
+        Sending the same request again is safe: its id makes the jail answer and charge it once.
+        """
+        from privjail.jail.channel import wait_for_connection
+
+        if failed.code().name not in ("UNAVAILABLE", "CANCELLED"):
+            raise _error(failed)
+        mismatch = None if self._jail is None else self._jail.mismatch(failed)
+        if mismatch is not None:
+            raise DPError(
+                f"no secure connection to the jail: the certificates do not match ({mismatch})",
+                do="ask the curator for a new connection file",
+            )
+        left = deadline - time.monotonic()
+        if left < 0:
+            raise _error(failed)
+        time.sleep(PAUSE)
+        if _answer(failed) is None:
+            wait_for_connection(self._channel, self._metadata, min(LOOK_AGAIN, max(left, PAUSE)))
 
     def _unary(self, method: str, reply: Any) -> Callable[[Any], Any]:
         call = self._channel.unary_unary(
@@ -297,25 +324,21 @@ def _public(answer: Any) -> Any:
     return list(value.items) if which in ("numbers", "positions") else value
 
 
-def _stranger(e: Any) -> bool:
-    """Whether somebody answered who is not the jail, or whom the jail does not want to talk to."""
-    return any(word in (e.details() or "").lower() for word in NO_JAIL)
+def _answer(e: Any) -> Any:
+    """The jail's own error as the wire carries it; None where gRPC speaks for itself."""
+    try:
+        name, what, plan, do = json.loads(e.details())
+    except (ValueError, TypeError):
+        return None
+    return name, what, plan, do
 
 
 def _error(e: Any) -> DPError:
     """The jail's error, as if it had been raised here."""
-    from privjail.jail.rpc import grpc
-
-    try:
-        name, what, plan, do = json.loads(e.details())
-    except (ValueError, TypeError):
-        name, what, plan = "DPError", f"the jail cannot be reached ({e.code().name.lower()})", None
-        do = "is it served, and at the address that the connection file says?"
-        if _stranger(e):
-            what = "no secure connection to the jail: the certificates do not match"
-            do = "ask the curator for a new connection file"
-        if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-            what, do = "the request is too large for this jail", "release less at once"
+    answer = _answer(e)
+    if answer is None:
+        return _unreachable(e)
+    name, what, plan, do = answer
     if name == "SessionError":
         return SessionLost(what, plan=plan, do=do)
     known = getattr(errors, name, DPError)
@@ -323,12 +346,23 @@ def _error(e: Any) -> DPError:
     return cls(what, plan=plan, do=do)
 
 
+def _unreachable(e: Any) -> DPError:
+    from privjail.jail.rpc import grpc
+
+    if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return DPError("the request is too large for this jail", do="release less at once")
+    return DPError(
+        f"the jail cannot be reached ({e.code().name.lower()})",
+        do="is it served, and at the address that the connection file says?",
+    )
+
+
 def connect(
     address: str | os.PathLike[str], *, token: str | None = None, certificate: Any = None, key: Any = None,
     user_certificate: Any = None, insecure_loopback: bool = False,
 ) -> Connection:  # fmt: skip
     """Connect to a jail: by the connection file that the curator gave, or by address, token and certificate."""
-    from privjail.jail.rpc import grpc
+    from privjail.jail.channel import Jail
 
     if token is None and Path(address).is_file():
         given = json.loads(Path(address).read_text(encoding="utf-8"))
@@ -338,22 +372,13 @@ def connect(
     token = token or os.environ.get("PRIVJAIL_TOKEN")
     if not token:
         raise PlanError("a token is needed to connect", do="use the connection file that the curator gave you")
-    target = str(address)
-    options = [
-        ("grpc.max_receive_message_length", 256 * 2**20),
-        ("grpc.max_send_message_length", 256 * 2**20),
-        ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is back before PATIENCE is over
-        ("grpc.max_reconnect_backoff_ms", 1000),
-        ("grpc.keepalive_time_ms", 60_000),  # a jail that is gone without a word is noticed
-    ]
     if insecure_loopback:
-        if not target.startswith(("127.0.0.1:", "localhost:", "[::1]:")):
-            raise PlanError("without TLS only a jail on this machine's loopback address is reached")
-        return Connection(grpc.insecure_channel(target, options), token)
-    if certificate is None:
+        jail = Jail(str(address), None)
+    elif certificate is None:
         raise PlanError("the jail's certificate is needed", do="use the connection file that the curator gave you")
-    credentials = grpc.ssl_channel_credentials(_bytes(certificate), _bytes(key), _bytes(user_certificate))
-    return Connection(grpc.secure_channel(target, credentials, options), token)
+    else:
+        jail = Jail(str(address), _bytes(certificate), _bytes(key), _bytes(user_certificate))
+    return Connection(jail.channel(), token, jail)
 
 
 def _bytes(given: Any) -> bytes | None:

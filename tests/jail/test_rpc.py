@@ -1,4 +1,4 @@
-"""gRPC is loaded with its event engine switched off, and nobody else is bothered with that."""
+"""gRPC is loaded with its event engine switched off and writes errors only, and nobody else is bothered with that."""
 
 from __future__ import annotations
 
@@ -39,6 +39,17 @@ def test_a_grpc_that_may_not_know_the_switches_is_left_alone(tmp_path: Path, ver
 def test_what_a_program_chose_or_loaded_before_stays(tmp_path: Path) -> None:
     assert told(tmp_path, given="trace") == "trace trace"
     assert told(tmp_path, first="grpc, ") == "None None"
+
+
+def test_grpc_writes_errors_only_unless_a_program_chose_otherwise(tmp_path: Path) -> None:
+    tell = TELL.replace("GRPC_EXPERIMENTS", "GRPC_VERBOSITY")
+    (tmp_path / "grpc.py").write_text(LOADS.replace("GRPC_EXPERIMENTS", "GRPC_VERBOSITY"))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    for given, seen in ((None, "ERROR None"), ("debug", "debug debug")):
+        chosen = {k: v for k, v in env.items() if k != "GRPC_VERBOSITY"} | ({"GRPC_VERBOSITY": given} if given else {})
+        command = [sys.executable, "-c", tell.format(first="")]
+        done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == seen
 
 
 def test_the_grpc_that_is_installed_knows_the_switches() -> None:

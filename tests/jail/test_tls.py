@@ -5,11 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from .jails import free_port
+from .proxies import Unready
 from .wire_fixtures import Held, make_jail, people, served
 
 import privjail as pj
@@ -64,6 +70,108 @@ def test_another_certificate_is_not_taken(jail: Any, tmp_path: Path) -> None:
 
     with pytest.raises(DPError, match="certificates do not match"):
         connected(files["ann"], tmp_path, certificate=(tmp_path / "jail.crt").read_text())
+
+
+def closed(peer: socket.socket) -> None:
+    """A proxy without a backend, or a jail without file descriptors."""
+
+
+def reset(peer: socket.socket) -> None:
+    """A jail that dies inside the handshake: closed with bytes unread."""
+    peer.recv(10)
+
+
+def plain(peer: socket.socket) -> None:
+    """A proxy that says in plain text that it has no backend."""
+    peer.recv(65536)
+    peer.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.parametrize("turn_away", [closed, reset, plain])
+def test_a_handshake_that_is_cut_off_is_tried_again(jail: Any, tmp_path: Path, turn_away: Any) -> None:
+    running, files = jail
+    with Unready(free_port(), running.port, 4, turn_away) as proxy:
+        connection = connected(files["ann"], tmp_path, address=f"localhost:{proxy.port}")
+
+        assert connection.user == "ann" and proxy.accepted > 4
+
+
+@pytest.mark.parametrize("turn_away", [closed, reset, plain])
+def test_a_peer_that_shows_no_certificate_is_not_called_a_wrong_one(jail: Any, tmp_path: Path, turn_away: Any) -> None:
+    running, files = jail
+    with (
+        Unready(free_port(), running.port, 10**6, turn_away) as proxy,
+        pytest.raises(DPError, match="cannot be reached"),
+    ):
+        connected(files["ann"], tmp_path, address=f"localhost:{proxy.port}")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "days", "why"),
+    [(["jail.example.org"], 10, "not valid for 'localhost'"), (["localhost"], 0, "expired")],
+    ids=["another name", "expired"],
+)
+def test_a_pinned_certificate_that_is_not_valid_is_not_taken(
+    tmp_path: Path, hosts: list[str], days: int, why: str
+) -> None:
+    path = tmp_path / "jail"
+    files = make_jail(path, {"people": Held(people())})
+    make_certificates(path, hosts, days)
+    with served(path, insecure_loopback=False) as running:
+        pinned = {"address": f"localhost:{running.port}", "certificate": (path / "jail.crt").read_text()}
+        with pytest.raises(DPError, match=f"certificates do not match.*{why}"):
+            connected(files["ann"], tmp_path, **pinned)
+
+
+FAILS = """
+import os, sys, threading, time, {first}
+from privjail import client
+client.Connection._call.__defaults__ = (1.0,)
+sys.stdin.readline()
+before = threading.active_count()
+try:
+    client.connect(sys.argv[1])
+except client.DPError as e:
+    held = e  # as an interactive session does: it keeps alive whatever the error refers to
+    print(held.what, flush=True)
+os.write(2, b"failed\\n")
+time.sleep(2.5)
+os.write(2, b"%d threads" % (threading.active_count() - before))
+"""
+
+
+@pytest.mark.parametrize("first", ["grpc", "json"], ids=["gRPC as it is", "gRPC as we load it"])
+@pytest.mark.parametrize(
+    ("turn_away", "what"),
+    [(None, "certificates do not match"), (closed, "cannot be reached"), (plain, "cannot be reached")],
+    ids=["wrong certificate", "closed", "plain"],
+)
+def test_a_failed_connect_leaves_nothing_behind(
+    jail: Any, tmp_path: Path, turn_away: Any, what: str, first: str
+) -> None:
+    """No connection is tried after it, no thread is left, and nothing is written, also if the error is kept."""
+    running, files = jail
+    make_certificates(tmp_path, ["localhost"])
+    certificate = (tmp_path / "jail.crt").read_text() if turn_away is None else files["ann"]["certificate"]
+    with Unready(free_port(), running.port, 0 if turn_away is None else 10**6, turn_away) as proxy:
+        file = tmp_path / "ann.privjail"
+        file.write_text(json.dumps({**files["ann"], "address": f"localhost:{proxy.port}", "certificate": certificate}))
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        command = [sys.executable, "-c", FAILS.format(first=first), str(file)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env) as analyst:
+            assert analyst.stdin is not None and analyst.stdout is not None and analyst.stderr is not None
+            analyst.stdin.write("go\n")
+            analyst.stdin.flush()
+            assert what in analyst.stdout.readline()
+            at_failure = proxy.accepted
+            _, said = analyst.communicate(timeout=60)
+
+    during, after = said.split("failed\n")
+    assert after == "0 threads"
+    assert proxy.accepted == at_failure > 0
+    if first != "grpc":
+        assert during == ""
 
 
 def test_no_tls_is_not_taken(jail: Any, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from privjail.client import _error, _stranger
+from privjail.client import _error
 from privjail.encrypted.study import Server
 from privjail.errors import DPError, InternalError, PlanError
 
@@ -194,14 +194,17 @@ class Caller:
 
     def _final(self, e: Any, deadline: float) -> DPError | None:
         """The error to raise, or None to try again."""
+        from privjail.jail.channel import certificate_mismatch
+
         if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "Concurrent RPC limit" in (e.details() or ""):
             if time.monotonic() < deadline:
                 return None
             return DPError(f"{self._where.address} is busy", do="try again later")
         if e.code() is grpc.StatusCode.UNAVAILABLE:
-            if _stranger(e):
+            mismatch = certificate_mismatch(self._where.address, self._where.certificate.encode(), e)
+            if mismatch is not None:
                 return DPError(
-                    f"{self._where.address} does not show the study's certificate, or does not accept ours",
+                    f"{self._where.address} does not show the study's certificate ({mismatch})",
                     do="ask the study's operators for the newest study file",
                 )
             if time.monotonic() < deadline:

@@ -1,8 +1,12 @@
-"""gRPC, set to wait for the network as it did before version 1.80.
+"""gRPC, loaded with settings of ours that it reads once, when it is loaded.
 
-Since then each message passes through threads of an event engine, which takes a third of a small round trip's time.
-The way before it is still there, behind switches that are read once, when gRPC is loaded. A program that has loaded
-gRPC before, or that has set the variable itself, keeps what it has.
+It waits for the network as it did before version 1.80. Since then each message passes through threads of an event
+engine, which takes a third of a small round trip's time. The price: nobody but a thread that waits for a call reads
+from the network, so a lost connection comes back only while a call waits for it (see channel.py).
+
+It writes errors to stderr, but not each handshake that failed: an analyst gets an exception that says so.
+
+A program that has loaded gRPC before, or that has set these variables itself, keeps what it has.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
-SWITCHES = "GRPC_EXPERIMENTS"
-WITHOUT_ENGINE = "-event_engine_client,-event_engine_listener"
+WITHOUT_ENGINE = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
+ERRORS_ONLY = {"GRPC_VERBOSITY": "ERROR"}
 KNOWN = range(80, 86)  # minor versions of gRPC 1 that have these switches; to others they would be a warning
 
 
@@ -26,18 +30,18 @@ def _known() -> bool:
 
 
 @contextmanager
-def _without_engine() -> Iterator[None]:
-    ours = _known() and SWITCHES not in os.environ
-    if ours:
-        os.environ[SWITCHES] = WITHOUT_ENGINE
+def _settings() -> Iterator[None]:
+    wanted = ERRORS_ONLY | (WITHOUT_ENGINE if _known() else {})
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        if ours:
-            del os.environ[SWITCHES]  # other programs that are started from here choose for themselves
+        for name in ours:
+            del os.environ[name]  # other programs that are started from here choose for themselves
 
 
-with _without_engine():
+with _settings():
     import grpc
 
 __all__ = ["grpc"]
