@@ -99,13 +99,14 @@ def serving(where: Path, *options: str, tls: bool = False, prefix: Sequence[str]
 class Zygote:
     """A process that has imported everything and forks one that serves: a start without Python's imports.
 
-    The forked process runs the same `privjail serve`, or a script that breaks it in one place first.
+    The forked process runs the same `privjail serve`, or a script that breaks it in one place first. A prefix is a
+    command that runs another one, as `unshare` does; ``stderr`` is where the jails write what they say.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: tuple[str, ...] = (), stderr: Any = None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("zygote.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV,
+            [*prefix, sys.executable, str(Path(__file__).with_name("zygote.py"))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, env=ENV,
         )  # fmt: skip
         assert self._line() == "ready"
 

@@ -22,6 +22,11 @@ PUT_BACK = "put anchor.0 and anchor.1 back, or see: privjail verify --help"
 ANOTHER = "the ledger's anchor belongs to another ledger, or to another copy of it"
 PAGE = 4096  # bytes of a note: written as one block, so that no crash leaves a part of it
 BOOT = Path("/proc/sys/kernel/random/boot_id")
+NO_RUN = (
+    f"{BOOT} cannot be read, so a restart of the machine cannot be told from one of the jail: each release is "
+    "synced to disk four times, not once, and requests that a restart left unanswered may be given up as lost. "
+    "Let the jail read this file: with systemd, no ProcSubset=pid in its unit; in a container, a /proc with /proc/sys."
+)
 UNSETTLED = "unsettled"  # instead of a run: what a restart of the machine may have taken was not looked for yet
 
 

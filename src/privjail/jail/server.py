@@ -18,6 +18,7 @@ from privjail.errors import DPError, InternalError
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.authentication import Caller, SharedRefresh, authenticate, digest_of
 from privjail.jail.calls import Call, Calls
+from privjail.jail.anchor import NO_RUN, machine_run
 from privjail.jail.catalogue import Catalogue
 from privjail.jail.connections import Connections, most_connections
 from privjail.jail.decode import parse
@@ -292,6 +293,8 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
     gc.set_threshold(100_000, 10, 10)  # most objects of a plan go before anybody would look for cycles
     Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
+    if options.ledger_url is None and not machine_run():
+        log.warning(NO_RUN)
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise, options.workers)
     limits, handler = options.limits, Handler(service, options)
