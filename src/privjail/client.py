@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privjail import errors
 from privjail.budget.amounts import amount
-from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.budget.notions import Notion, unlimited
 from privjail.collector import look_seldom
 from privjail.errors import DPError, PlanError
 from privjail.ops.source import Source
@@ -31,7 +31,6 @@ T = TypeVar("T")
 PATIENCE = 20.0  # seconds to keep trying while a jail restarts
 LOOK_AGAIN = 1.0  # seconds to wait for a connection before asking gRPC why there is none
 PAUSE = 0.1  # seconds between two attempts
-REPORTS: dict[str, Any] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
 
 class Connection:
@@ -48,7 +47,7 @@ class Connection:
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
         self._forget = self._forgetting()
-        self.notions: dict[str, str] = {}  # data set → the notion of privacy that its budget is kept in
+        self.notions: dict[str, Notion] = {}  # data set → the notion of privacy that its budget is kept in
         self._reset()
         try:
             self._open()
@@ -171,7 +170,7 @@ class Connection:
 
         if name not in self._opened:
             message = self._in_session(described)
-            self.notions[message.name] = message.notion
+            self.notions[message.name] = _notion(message)
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
@@ -245,7 +244,7 @@ class Connection:
         for balance in self._balances():
             if balance.dataset in self._opened:
                 spent = tuple(Fraction(x) for x in balance.spent)
-                out[balance.dataset] = _report(balance.notion, spent)
+                out[balance.dataset] = _notion(balance).report(spent)
         return out
 
     @contextmanager
@@ -309,11 +308,8 @@ class SessionLost(DPError):
     """The jail no longer knows this session."""
 
 
-def _report(notion: str, spent: tuple[Fraction, ...]) -> Any:
-    cls: type[Notion] = REPORTS[notion]
-    if cls is ApproxDP:
-        return tuple(float(x) for x in spent)
-    return float(spent[0])
+def _notion(message: Any) -> Notion:
+    return unlimited(message.notion, [Fraction(x) for x in message.notion_parameters])
 
 
 def _public(answer: Any) -> Any:

@@ -90,7 +90,7 @@ def _released(asks: list[Ask]) -> list[Any]:
 def consumed_privacy_budget() -> dict[str, Any]:
     """What each data set has cost so far.
 
-    ε for a pure budget, (ε, δ), or ρ: in the notion that the data set's budget is kept in.
+    ε for a pure budget, (ε, δ) for an approximate or a Rényi one, or ρ: in process and through a jail alike.
     """
     if _connection is not None:
         return _connection.consumed()

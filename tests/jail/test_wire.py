@@ -167,7 +167,7 @@ def test_facts_travel_unchanged(tmp_path: Path) -> None:
         for name in ("people", "loose"):
             there = running.service.catalogue.source(name, "ann").dataset
             assert connection.source(name).dataset == there
-            assert facts.from_wire(facts.to_wire(there, "pure")) == there
+            assert facts.from_wire(facts.to_wire(there, pj.PureDP())) == there
         connection.close()
 
 

@@ -85,12 +85,12 @@ class Ledger:
                     raise problem
 
     def _problem(self, account: Account) -> BudgetExceeded | None:
-        total = account.total()
-        if account.notion.exceeds(total):
-            assert account.notion.limit is not None
+        total, notion = account.total(), account.notion
+        if notion.exceeds(total):
+            assert notion.limit is not None
             return BudgetExceeded(
-                f"this would raise what {account.name!r} has cost to {_show(total)}, over its limit of "
-                f"{_show(account.notion.limit)}; nothing was charged",
+                f"this would raise what {account.name!r} has cost to {notion.spelled(total)}, over its limit of "
+                f"{notion.spelled(notion.limit)}; nothing was charged",
                 do="use a smaller eps, or ask the curator for more",
             )
         for limit in self._limits:
@@ -124,7 +124,3 @@ class Ledger:
     def accounts(self) -> list[Account]:
         with self._lock:
             return list(self._accounts.values())
-
-
-def _show(cost: Cost) -> str:
-    return ", ".join(f"{float(x):.12g}" for x in cost)

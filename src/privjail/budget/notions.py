@@ -10,6 +10,7 @@ that is fixed beforehand, and so for ρ, which is a bound at every order).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -47,8 +48,17 @@ class Notion:
         return self.limit is not None and any(spent > most for spent, most in zip(total, self.limit, strict=True))
 
     def report(self, total: Cost) -> Any:
-        """A total, in the form that people read."""
+        """A total, in the form that people read: ε, (ε, δ) or ρ."""
         return float(total[0])
+
+    def spelled(self, total: Cost) -> str:
+        """The report of a total, as text."""
+        reported = self.report(total)
+        return ", ".join(f"{x:.10g}" for x in (reported if isinstance(reported, tuple) else (reported,)))
+
+    def parameters(self) -> Cost:
+        """What a report needs besides the total: public, and fixed with the budget."""
+        return ()
 
     def zero(self) -> Cost:
         return (Fraction(0),)
@@ -149,6 +159,17 @@ class RenyiDP(Notion):
             candidates.append(self.order * loss.rho)
         return (min(candidates),)
 
+    @classmethod
+    def at(cls, order: Fraction, delta: Fraction) -> RenyiDP:
+        """The notion at a given order, without a limit."""
+        made = cls.__new__(cls)
+        for name, value in (("limit", None), ("order", order), ("delta", delta)):
+            object.__setattr__(made, name, value)
+        return made
+
+    def parameters(self) -> Cost:
+        return (self.order, self.delta)
+
     def room(self, eps: Any, delta: Any) -> Cost:
         """The limit at this order that promises (ε, δ)."""
         room = _room(amount(eps, "the budget"), probability(delta), self.order)
@@ -165,6 +186,19 @@ class RenyiDP(Notion):
 
     def __str__(self) -> str:
         return f"Rényi differential privacy at order {float(self.order):g}"
+
+
+#: Every notion, by the name that curators, the ledger, certificates and the wire have for it.
+NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
+
+
+def name_of(notion: Notion) -> str:
+    return next(name for name, cls in NOTIONS.items() if cls is type(notion))
+
+
+def unlimited(name: str, parameters: Sequence[Fraction] = ()) -> Notion:
+    """A notion from its name and parameters, as a client knows it: it prices and reports, but refuses nothing."""
+    return RenyiDP.at(*parameters) if NOTIONS[name] is RenyiDP else NOTIONS[name]()
 
 
 @lru_cache(maxsize=1)

@@ -14,11 +14,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privjail.budget.notions import Cost, Notion, RenyiDP
+from privjail.budget.notions import NOTIONS, Cost, Notion, RenyiDP, name_of
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.jail.events import Event, LedgerError, checked, texts
 from privjail.jail.ledger import DurableLedger
-from privjail.jail.state import NOTIONS, Scope, State
+from privjail.jail.state import Scope, State
 from privjail.jail.store import open_store
 from privjail.jail.tls import make_certificates, user_certificate
 from privjail.jail.tokens import token_hash
@@ -300,11 +300,10 @@ def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
     if isinstance(notion, RenyiDP) and len(budget) == 2:
         # The order stays as it is: the limit is what ε and δ leave of the divergence at that order.
         return notion.room(*budget)
-    made = NOTIONS[next(n for n, cls in NOTIONS.items() if cls is type(notion))]
     if len(budget) != len(notion.zero()) or isinstance(notion, RenyiDP):
         wanted = "eps,delta" if isinstance(notion, RenyiDP) or len(notion.zero()) == 2 else "one number"
         raise BudgetError(f"a budget under {notion} is {wanted}, got {len(budget)} numbers")
-    limit = made(*budget).limit
+    limit = NOTIONS[name_of(notion)](*budget).limit
     assert limit is not None
     return limit
 

@@ -106,8 +106,8 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the data sets."""
     state = _folder(jail).state
     rows = [
-        [d.name, d.origin["kind"], str(d.unit), str(d.notion), shown(state.total(("dataset", "", d.name))),
-         shown(state.limits.get(("dataset", "", d.name))), d.removed]
+        [d.name, d.origin["kind"], str(d.unit), str(d.notion), shown(d.notion, state.total(("dataset", "", d.name))),
+         shown(d.notion, state.limits.get(("dataset", "", d.name))), d.removed]
         for d in state.datasets.values()
     ]  # fmt: skip
     show("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
@@ -219,7 +219,8 @@ def budget(
         if dataset is None or scope[2] == dataset:
             spent, limit = state.total(scope), state.limits.get(scope)
             drawn = [] if as_json else [bar(spent, limit)]
-            rows.append([scope[2], scope[0], scope[1], shown(spent), shown(limit), *drawn])
+            notion = state.datasets[scope[2]].notion
+            rows.append([scope[2], scope[0], scope[1], shown(notion, spent), shown(notion, limit), *drawn])
     columns = ["data set", "scope", "who", "spent", "limit", *([] if as_json else [""])]
     show("budgets", columns, rows, as_json)
 
@@ -231,9 +232,10 @@ def log(
     last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
 ) -> None:
     """Show the audit log: what was decided, asked and charged. Answers are not in it."""
-    events = [e for e in _folder(jail).events() if e.body["type"] != "answer"][-last:]
+    folder = _folder(jail)
+    events = [e for e in folder.events() if e.body["type"] != "answer"][-last:]
     rows = [[e.seq, e.body.get("at"), e.body["type"], e.body.get("user") or e.body.get("who") or e.body.get("name"),
-             told(e.body), e.body.get("by")] for e in events]  # fmt: skip
+             told(e.body, folder.state), e.body.get("by")] for e in events]  # fmt: skip
     show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
 
 

@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from privjail.budget.notions import Cost, Notion
 from privjail.errors import DPError
+from privjail.jail.events import amounts
+from privjail.jail.state import State
 
 out = Console()
 
@@ -63,8 +66,8 @@ def numbers(text: str | None) -> list[Any]:
         raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None
 
 
-def shown(cost: Any) -> str | None:
-    return None if cost is None else ", ".join(f"{float(x):.12g}" for x in cost)
+def shown(notion: Notion, cost: Cost | None) -> str | None:
+    return None if cost is None else notion.spelled(cost)
 
 
 def bar(spent: Any, limit: Any) -> str:
@@ -75,7 +78,7 @@ def bar(spent: Any, limit: Any) -> str:
     return "█" * filled + "░" * (20 - filled) + f" {share:.0%}"
 
 
-def told(body: dict[str, Any]) -> str:
+def told(body: dict[str, Any], state: State) -> str:
     because = f" because {body['reason']}" if body.get("reason") else ""
     match body["type"]:
         case "charge":
@@ -84,7 +87,8 @@ def told(body: dict[str, Any]) -> str:
             return f"{cost} for {asked}"
         case "limit":
             who = " ".join(part for part in (body["scope"], body["who"]) if part)
-            return f"{who} may spend {', '.join(body['limit'])} on {body['dataset']}{because}"
+            limit = shown(state.datasets[body["dataset"]].notion, amounts(body["limit"]))
+            return f"{who} may spend {limit} on {body['dataset']}{because}"
         case "dataset":
             return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
         case "user":

@@ -78,13 +78,13 @@ def _given(text: str) -> tuple[str, Any]:
 def _from_jail(folder: Path | None) -> dict[str, Any]:
     if folder is None:
         return {}
+    from privjail.budget.notions import name_of
     from privjail.curator.folder import JailFolder
     from privjail.verify.audit_jail import Given
-    from privjail.verify.certificate import NOTIONS
 
     found = {}
     for name, entry in JailFolder(folder).state.datasets.items():
-        notion = NOTIONS[type(entry.notion)]
+        notion = name_of(entry.notion)
         budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
         if not entry.removed:
             found[name] = Given(entry.schema, entry.unit.column, entry.unit.most_rows, notion, budget)

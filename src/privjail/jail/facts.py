@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from privjail.budget.notions import Notion, name_of
 from privjail.jail import decode, encode
 from privjail.jail import privjail_pb2 as pb
 from privjail.ops.source import Dataset, Unit
@@ -16,11 +17,16 @@ DOMAINS: dict[str, type[d.Domain]] = {
 }
 
 
-def to_wire(dataset: Dataset, notion: str) -> pb.Dataset:
+def to_wire(dataset: Dataset, notion: Notion) -> pb.Dataset:
     columns = [pb.Column(name=name, domain=_domain(domain)) for name, domain in dataset.columns]
     unit = dataset.unit
     return pb.Dataset(
-        name=dataset.name, columns=columns, unit_column=unit.column or "", unit_rows=unit.most_rows or 0, notion=notion
+        name=dataset.name,
+        columns=columns,
+        unit_column=unit.column or "",
+        unit_rows=unit.most_rows or 0,
+        notion=name_of(notion),
+        notion_parameters=[str(x) for x in notion.parameters()],
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from privjail.budget.notions import Cost
+from privjail.budget.notions import Cost, Notion, name_of
 from privjail.errors import DPError, InternalError
 from privjail.jail import decode, facts
 from privjail.jail import privjail_pb2 as pb
@@ -23,7 +23,6 @@ from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Busy, LimitError, Limits
 from privjail.jail.metrics import Metrics
 from privjail.jail.sessions import Session, Sessions
-from privjail.jail.state import NOTIONS
 from privjail.jail.workers import Workers
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.noisy_max import NoisyMax
@@ -74,18 +73,18 @@ class Service:
             source = self.catalogue.source(decode.text(request.name), user)
         return facts.to_wire(source.dataset, self._notion(request.name))
 
-    def _notion(self, dataset: str) -> str:
-        kind = type(self.ledger.state.datasets[dataset].notion)
-        return next(name for name, cls in NOTIONS.items() if cls is kind)
+    def _notion(self, dataset: str) -> Notion:
+        return self.ledger.state.datasets[dataset].notion
 
     def budget(self, request: pb.BudgetRequest, user: str) -> pb.BudgetReply:
         self.sessions.get(request.session, user)
         reply = pb.BudgetReply()
         for name in self.catalogue.names(user):
-            scope = ("user", user, name)
+            scope, notion = ("user", user, name), self._notion(name)
             reply.balances.add(
                 dataset=name,
-                notion=self._notion(name),
+                notion=name_of(notion),
+                notion_parameters=texts(notion.parameters()),
                 spent=texts(self.ledger.state.total(scope)),
                 limit=texts(self.ledger.state.limits.get(scope)) or [],
             )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP, RenyiDP
+from privjail.budget.notions import NOTIONS, Cost, Notion
 from privjail.budget.tree import CostTree
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.jail.events import Event, LedgerError, amounts
@@ -17,7 +17,6 @@ from privjail.plan.cells import Address
 
 Listed = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
-NOTIONS: dict[str, Callable[..., Notion]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "renyi": RenyiDP}
 
 
 @dataclass
@@ -207,9 +206,10 @@ class State:
         for whose, limit in limits:
             # A cap of a block is about the first number only, ε or ρ.
             if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=False)]):
+                most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)
                 raise BudgetExceeded(
                     f"this would raise what {dataset!r} has cost over the limit {_whose(whose, who)} "
-                    f"({', '.join(f'{float(x):.12g}' for x in limit)}); nothing was charged",
+                    f"({most}); nothing was charged",
                     do="use a smaller eps, or ask the curator for more",
                 )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from privjail import session
 from privjail.budget.ledger import Charge
-from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from privjail.budget.notions import Notion, RenyiDP, name_of
 from privjail.errors import DPError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
@@ -34,7 +34,6 @@ from privjail.plan.value import Value
 from privjail.release import Ask, where_charged
 
 VERSION = 1
-NOTIONS: dict[type[Notion], str] = {PureDP: "pure", ApproxDP: "approx", ZCDP: "zcdp", RenyiDP: "renyi"}
 
 
 class Certificates:
@@ -123,9 +122,7 @@ def _notion_of(root: Cell) -> Notion | None:
     connected = session.connection()
     if connected is None:
         return session.jail().ledger.account(root).notion
-    # The order of a Rényi budget is not told to clients.
-    simple: dict[str, Notion] = {"pure": PureDP(), "approx": ApproxDP(), "zcdp": ZCDP()}
-    return simple.get(connected.notions[str(root.key)])
+    return connected.notions[str(root.key)]
 
 
 class _Writer:
@@ -157,7 +154,7 @@ class _Writer:
 
     def _source(self, source: Source) -> int:
         notion = self._notions.get(source.cells[0])
-        told: dict[str, Any] = {"kind": None if notion is None else NOTIONS[type(notion)]}
+        told: dict[str, Any] = {"kind": None if notion is None else name_of(notion)}
         if isinstance(notion, RenyiDP):
             told["order"] = str(notion.order)
         public = facts(source.dataset)
