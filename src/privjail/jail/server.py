@@ -16,9 +16,9 @@ from typing import Any
 
 from privjail.errors import DPError, InternalError
 from privjail.jail import privjail_pb2 as pb
+from privjail.jail.anchor import NO_RUN, machine_run
 from privjail.jail.authentication import Caller, SharedRefresh, authenticate, digest_of
 from privjail.jail.calls import Call, Calls
-from privjail.jail.anchor import NO_RUN, machine_run
 from privjail.jail.catalogue import Catalogue
 from privjail.jail.connections import Connections, most_connections
 from privjail.jail.decode import parse
