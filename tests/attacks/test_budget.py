@@ -202,6 +202,12 @@ def test_one_file_is_one_account_by_whatever_path_v33(tmp_path: Path, monkeypatc
         read_csv("hard.csv", {"age": SCHEMA["age"]}, budget=1).shape[0].reveal(eps=0.1)
 
 
+def test_files_are_told_apart_by_256_bits_v60(tmp_path: Path) -> None:
+    """V-60: two files of one identity would be one table."""
+    one, two = (read_csv(_csv(tmp_path / name), SCHEMA)._rows.cells[0].root.partition for name in ("a.csv", "b.csv"))
+    assert one != two and len(one.removeprefix("file:")) * 4 == 256
+
+
 def test_groups_of_a_file_opened_twice_are_not_free_v33(tmp_path: Path) -> None:
     """V-33: two openings with one schema are one table; with two schemas their partitions are not known to agree."""
     path = _csv(tmp_path / "people.csv")

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from privjail.curator.folder import VERSION, JailFolder
+from privjail.curator.folder import JailFolder
+from privjail.jail.events import VERSION
 from privjail.errors import DPError
 from privjail.jail.catalogue import Catalogue
 

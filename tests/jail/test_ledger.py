@@ -14,7 +14,7 @@ import pytest
 
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetError, BudgetExceeded, DPError, PlanError
-from privjail.jail.events import LedgerError, checked, linked, spelled
+from privjail.jail.events import VERSION, LedgerError, checked, linked, spelled
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.state import State
 from privjail.jail.store import SQLiteStore
@@ -349,7 +349,7 @@ def test_the_tables_are_append_only(folder: JailFolder) -> None:
 def test_a_failed_transaction_leaves_no_trace(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path, new=True)
     ledger = DurableLedger(store)
-    ledger.record({"type": "init"})
+    ledger.record({"type": "init", "version": VERSION})
     with pytest.raises(ZeroDivisionError), store.writing() as writing:
         writing.append({"type": "anchor", "reason": "never written"})
         raise ZeroDivisionError
@@ -363,3 +363,14 @@ def test_one_spelling_and_any_text_in_the_chain() -> None:
     event = linked(None, body)
     assert checked(None, 1, event.hash, spelled(body)).body == body
     assert spelled({"a": body["a"], "b": body["b"]}) == spelled(body)
+
+
+def test_a_ledger_of_another_version_is_refused_v60(tmp_path: Path) -> None:
+    """Its entries may name partitions in another way."""
+    store = SQLiteStore(tmp_path, new=True)
+    with store.writing() as writing:
+        writing.append({"type": "init", "id": "older"})
+    store.close()
+    with pytest.raises(LedgerError, match="the ledger was made by another version") as caught:
+        DurableLedger(SQLiteStore(tmp_path))
+    assert "make a new jail" in str(caught.value)

@@ -13,7 +13,7 @@ import pytest
 
 from privjail.curator.folder import JailFolder, renew_anchor
 from privjail.errors import BudgetExceeded, DPError
-from privjail.jail.events import LedgerError
+from privjail.jail.events import VERSION, LedgerError, linked
 
 from .jails import count, make_jail, serving
 from .postgresql import Server
@@ -190,3 +190,19 @@ def test_a_ledger_of_another_version_is_not_joined(tmp_path: Path, url: str) -> 
         db.execute("CREATE TABLE privjail_events (seq BIGINT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)")
     with pytest.raises(LedgerError, match="another version"):
         make_jail(tmp_path, ledger=url)
+
+
+@pytest.mark.parametrize("version", [{}, {"version": VERSION - 1}], ids=["none", "older"])
+def test_a_ledger_with_shorter_names_is_not_joined_and_left_as_it_is_v60(
+    folder: JailFolder, tmp_path: Path, url: str, version: dict[str, int]
+) -> None:
+    """It has today's tables, but its first entry says another version, or none."""
+    older = linked(None, {"type": "init", "id": "older", **version})
+    edit(url, "DELETE FROM privjail_events")
+    with psycopg.connect(url) as db:
+        db.execute("INSERT INTO privjail_events VALUES (1, %s, %s)", (older.hash, older.text))
+    with pytest.raises(LedgerError, match="the ledger was made by another version"):
+        join(folder, tmp_path / "b", url)
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT seq, hash FROM privjail_events").fetchall() == [(1, older.hash)]
+    assert not (tmp_path / "b" / "jail").exists()

@@ -128,7 +128,7 @@ def remarks(origin: dict[str, Any]) -> list[str]:
 
 def fingerprint(origin: dict[str, Any]) -> str:
     """A hash of the files, so that changed data is noticed; for SQL, of the place and query alone."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=32)
     if "query" in origin:
         digest.update(f"{origin['place']}\n{origin['query']}".encode())
         return digest.hexdigest()

@@ -16,7 +16,7 @@ from typing import Any
 
 from privjail.budget.notions import NOTIONS, Cost, Notion, RenyiDP, name_of
 from privjail.errors import BudgetError, PlanError, SchemaError
-from privjail.jail.events import Event, LedgerError, checked, texts
+from privjail.jail.events import VERSION, Event, LedgerError, checked, other_version, texts
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.state import Scope, State
 from privjail.jail.store import open_store
@@ -24,7 +24,6 @@ from privjail.jail.tls import make_certificates, user_certificate
 from privjail.jail.tokens import token_hash
 
 NAME = re.compile(r"[\w.@+-]{1,100}")
-VERSION = 2  # of a jail's folder and its ledger
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -35,10 +34,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
         if config["version"] != VERSION:
-            raise PlanError(
-                f"{str(path)!r} was made by another version of privjail",
-                do="use that version, or make a new jail: what was spent in this one still counts for the same people",
-            )
+            raise other_version(repr(str(path)))
     except (ValueError, TypeError, KeyError):
         raise PlanError(f"{str(file)!r} is damaged", do="put it back from a copy") from None
     return dict(config)
@@ -218,7 +214,7 @@ def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None)
     make_certificates(path, hosts)
     ledger = DurableLedger(open_store(path, ledger_url, new=True))
     if not ledger.rows():  # a jail may join others whose ledger is there
-        ledger.record({"type": "init", "id": secrets.token_hex(16), "by": _curator()})
+        ledger.record({"type": "init", "version": VERSION, "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
     config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
     with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

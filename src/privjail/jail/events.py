@@ -14,6 +14,7 @@ from typing import Any
 
 from privjail.errors import DPError
 
+VERSION = 3  # of a jail's folder and its ledger; 3: names of partitions have 256 bits
 GENESIS = "0" * 64
 SPELLER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -73,6 +74,13 @@ def unanswered(events: list[Event]) -> set[tuple[str, str]]:
             case "lost":
                 open_.difference_update((user, request) for user, request in body["requests"])
     return open_
+
+
+def other_version(what: str) -> LedgerError:
+    return LedgerError(
+        f"{what} was made by another version of privjail",
+        do="use that version, or make a new jail: what was spent in this one still counts for the same people",
+    )
 
 
 def rolled_back(ends: int, written: int) -> LedgerError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from privjail.errors import DPError
 from privjail.jail.anchor import Anchor, Note
-from privjail.jail.events import Event, LedgerError, rolled_back
+from privjail.jail.events import Event, LedgerError, other_version, rolled_back
 from privjail.jail.store import Row, Store, StoreLost, Writing
 
 LOCK = 0x50524A4C  # one advisory lock for the whole ledger: a release checks and writes under it
@@ -58,7 +58,7 @@ class PostgresStore(Store):
                 self._db().execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
                 self._db().execute(TABLES)
                 if not self._db().execute(ANSWER).fetchall():
-                    raise LedgerError("the ledger in this database was made by another version of privjail")
+                    raise other_version("the ledger in this database")
 
     def _db(self) -> Any:
         """The connection, made again if it was lost."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from privjail.budget.notions import NOTIONS, Cost, Notion
 from privjail.budget.tree import CostTree
 from privjail.errors import BudgetExceeded, PlanError
-from privjail.jail.events import Event, LedgerError, amounts
+from privjail.jail.events import VERSION, Event, LedgerError, amounts, other_version
 from privjail.ops.source import Unit
 from privjail.plan.cells import Address
 
@@ -83,7 +83,9 @@ class State:
             act(body)
 
     def _on_init(self, body: dict[str, Any]) -> None:
-        """The first event: says what jail this is."""
+        """The first event: says what jail this is. Entries of another version may mean something else."""
+        if body.get("version") != VERSION:
+            raise other_version("the ledger")
 
     def _on_anchor(self, body: dict[str, Any]) -> None:
         """The curator had the anchor renewed: logged, since it may hide a rollback."""

@@ -90,7 +90,7 @@ def _file_identity(path: Any) -> str:
     except OSError:
         raise SchemaError(f"there is no file {Path(path).name!r}") from None
     stat = os.fstat(handle)
-    identity = "file:" + hashlib.blake2b(f"{stat.st_dev}:{stat.st_ino}".encode(), digest_size=12).hexdigest()
+    identity = "file:" + hashlib.sha256(f"{stat.st_dev}:{stat.st_ino}".encode()).hexdigest()
     if _held.setdefault(identity, handle) != handle:
         os.close(handle)
     return identity

@@ -19,7 +19,9 @@ _alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary w
 _building = threading.RLock()
 put = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
-EMPTY = blake2b(digest_size=16)  # copied for each name: that takes half as long as to make one
+# 256 bits: whoever finds two expressions of one name can have one partition of the data counted as another.
+# Copied for each name: that takes half as long as to make one.
+EMPTY = blake2b(digest_size=32)
 LONGEST, HEAD = 240, 80  # characters of a node's text, and how many of them are its beginning if it is cut
 
 
@@ -79,6 +81,7 @@ class Node(metaclass=Interned):
     kind: ClassVar[str] = ""
 
     # Made when they are first asked for. Not in __dict__: an object whose __dict__ was never touched is smaller.
+    _digest: bytes | None = None
     _name: str | None = None
     _shown: str | None = None
     _children: tuple[Node, ...] | None = None
@@ -108,25 +111,33 @@ class Node(metaclass=Interned):
     @property
     def name(self) -> str:
         """A name that depends on the expression alone, not on the process that built it."""
-        waiting: list[Node] = [self] if self._name is None else []
+        known = self._name
+        if known is None:
+            known = (self._digest or self.digest()).hex()
+            put(self, "_name", known)
+        return known
+
+    def digest(self) -> bytes:
+        """The name as bytes: a hash of the kind and the fields, where each node among them stands as its own digest."""
+        waiting: list[Node] = [self] if self._digest is None else []
         while waiting:
             each = waiting[-1]
             complete = True
             for child in children(each):
-                if child._name is None:
+                if child._digest is None:
                     waiting.append(child)
                     complete = False
             if not complete:
                 continue
             waiting.pop()
-            if each._name is None:  # else it was waiting twice
+            if each._digest is None:  # else it was waiting twice
                 fields = _spell(each._key[1:])
                 spelled = b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields)
                 digest = EMPTY.copy()
                 digest.update(spelled)
-                put(each, "_name", digest.hexdigest())
-        assert self._name is not None
-        return self._name
+                put(each, "_digest", digest.digest())
+        assert self._digest is not None
+        return self._digest
 
     def spell_out(self) -> str:
         """A short text for people; what uses other nodes may ask for theirs."""
@@ -296,7 +307,7 @@ def _spell(parts: Iterable[Any]) -> bytes:
     out = []
     for part in parts:
         if type(part) in classes:  # by far the most
-            out.append(b"N32:" + (part._name or part.name).encode())
+            out.append(b"N32:" + (part._digest or part.digest()))
             continue
         if isinstance(part, str):
             kind, body = b"s", part.encode("utf-8", "surrogatepass")

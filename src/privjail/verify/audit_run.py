@@ -209,7 +209,7 @@ class Run:
         return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
 
     def _rows(self, rows: Rows) -> list[str] | None:
-        """The rows of a table, as short hashes; they are computed once."""
+        """The rows of a table, as hashes; they are computed once."""
         if rows not in self._hashed:
             self._hashed[rows] = self._hash(rows)
         return self._hashed[rows]
@@ -218,7 +218,7 @@ class Run:
         frame = session.jail().engine.table(rows, {str(i): e for i, e in enumerate(_seen(rows))})
         if frame.height > MOST_ROWS:
             return None
-        return [hashlib.blake2b(repr(row).encode(), digest_size=6).hexdigest() for row in frame.iter_rows()]
+        return [hashlib.blake2b(repr(row).encode(), digest_size=32).hexdigest() for row in frame.iter_rows()]
 
     def _spent(self, jail: Any) -> Any:
         if jail is None:
