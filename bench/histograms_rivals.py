@@ -14,7 +14,7 @@ import numpy as np
 
 from privjail.histograms import Law, ahp, dawa, ours, partition, php
 from privjail.histograms.buckets import averages, sums_of
-from privjail.histograms.deviations import Deviations
+from privjail.histograms.deviations import GRID, Deviations, steps
 from privjail.histograms.structure_first import Structure
 
 Floats = np.ndarray
@@ -49,7 +49,7 @@ class Costs:
 
     def __init__(self, x: Floats) -> None:
         self.lengths = dawa.lengths_of(len(x), every=True)
-        self.ends = [np.float32(c) for c in dawa.costs(x, self.lengths)]
+        self.ends = [np.float32(c / GRID) for c in dawa.costs(x, self.lengths)]
 
 
 @lru_cache(maxsize=1)
@@ -88,8 +88,8 @@ def pick_like(sensitivity: float):
 
 def php_runs(x: Floats, eps: float, runs: int) -> Floats:
     first, second = halves(eps)
-    cost, pick = Deviations(x), pick_like(1.0)
-    starts = [php.starts(cost, len(x), 2 / second, Fraction(first), pick) for _ in range(runs)]
+    cost, pick = Deviations(x), pick_like(GRID)
+    starts = [php.starts(cost, len(x), steps(2 / second, len(x)), Fraction(first), pick) for _ in range(runs)]
     return in_buckets(x, np.array(starts), 2 / second)
 
 

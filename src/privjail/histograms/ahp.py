@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from privjail.budget.amounts import float_up
 from privjail.histograms.buckets import release_buckets
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Floats, Integers
-from privjail.histograms.postprocess import whole
 from privjail.histograms.relation import RELATIONS, halves, per_record
 from privjail.mechanisms.noise import Noise
 
@@ -80,7 +80,7 @@ def release(
     record moves one sum by 1.
     Source: Zhang, Chen, Xu, Meng, Xie, SDM 2014.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     first, second = halves(per_record(epsilon, neighbours), share)
     draw = draw or Noise().laplace
     noisy = exact + np.asarray(draw(float_up(1 / first), len(exact)), dtype=np.int64)

@@ -10,16 +10,14 @@ import numpy.typing as npt
 
 from privjail.budget.amounts import float_up
 from privjail.histograms.buckets import labels_of, release_buckets
-from privjail.histograms.deviations import Deviations
+from privjail.histograms.counts import exact_counts
+from privjail.histograms.deviations import COST_MOVES, LARGEST_COST, Deviations, steps
 from privjail.histograms.histogram import PrivateHistogram
-from privjail.histograms.laws import Draw, Floats, Integers
-from privjail.histograms.postprocess import whole
+from privjail.histograms.laws import Draw, Integers
 from privjail.histograms.relation import RELATIONS, halves, per_record
 from privjail.mechanisms.noise import Noise
 
 SHARE = Fraction(1, 4)
-GRID = 1024
-COST_MOVES = 2  # one record moves Σ |x - mean| by at most 2 (1 - 1 / length)
 
 
 def lengths_of(bins: int, every: bool) -> Integers:
@@ -28,16 +26,16 @@ def lengths_of(bins: int, every: bool) -> Integers:
     return np.arange(1, bins + 1) if every else powers[powers <= bins]
 
 
-def costs(counts: npt.ArrayLike, lengths: Integers) -> list[Floats]:
+def costs(counts: npt.ArrayLike, lengths: Integers) -> list[Integers]:
     """For each end 1 … n, the cost Σ |x - mean| of the buckets that end there, one for each length that fits."""
     cost = Deviations(counts)
     fits = [lengths[lengths <= end] for end in range(1, len(np.asarray(counts)) + 1)]
     return [cost(end - fit, np.full(len(fit), end)) for end, fit in enumerate(fits, start=1)]
 
 
-def cheapest(noisy: list[Floats], lengths: Integers, price: float) -> npt.NDArray[np.bool_]:
+def cheapest(noisy: list[Integers], lengths: Integers, price: int) -> npt.NDArray[np.bool_]:
     """Where the buckets of the cheapest partition start, each bucket costing its noisy cost and a price."""
-    best = np.zeros(len(noisy) + 1)
+    best = np.zeros(len(noisy) + 1, dtype=np.result_type(np.int64, *noisy[:1]))
     came_from = np.zeros(len(noisy) + 1, dtype=np.int64)
     for end, cost in enumerate(noisy, start=1):
         begins = end - lengths[: len(cost)]
@@ -50,6 +48,16 @@ def cheapest(noisy: list[Floats], lengths: Integers, price: float) -> npt.NDArra
         at = int(came_from[at])
         starts[at] = True
     return starts
+
+
+def _exact_noise(drawn: Any, buckets: int) -> Integers:
+    """Whole numbers of 64 bits, or Python's where sums of so many could be longer."""
+    try:
+        noise = np.asarray(drawn, dtype=np.int64)
+    except OverflowError:
+        return np.array(drawn, dtype=object)
+    longest = max(int(noise.max(initial=0)), -int(noise.min(initial=0)))
+    return noise if longest * buckets <= LARGEST_COST // 2 else noise.astype(object)
 
 
 def release(
@@ -66,24 +74,25 @@ def release(
     Guarantee: ε-DP for the stated neighbours: ε₁ for the partition, ε₂ for the sums.
     Why: let a record join bin k, and let B be a partition, b its bucket around k. Fix all noise but that of b.
     Partitions with b in them move with B. Every other one holds another bucket b' around k, and against it B moves by
-    at most 2 + 2, since a record moves the cost of a bucket by at most 2. So B wins for a noise of b below
-    some limit, and the limit moves by at most 4: noise of scale 4 / ε₁ is enough. It is needed on single bins too,
-    though their cost is always 0: their rivals' costs move. Costs go to steps of 1/1024, which can add a step to each.
+    at most 2 COST_MOVES, since a record moves the cost of a bucket by at most COST_MOVES. So B wins for a noise of b
+    up to some limit (of equal partitions the same one always wins), and the limit moves by at most 2 COST_MOVES: noise
+    of scale 2 COST_MOVES / ε₁ is enough. It is needed on single bins too, though their cost is always 0: their
+    rivals' costs move. Costs, noise and sums are whole numbers, or the limit could move by more.
     Source: Li, Hay, Miklau, Wang, VLDB 2014. The noise there and in the thesis is smaller, and the argument
     above does not hold for it.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     first, second = halves(per_record(epsilon, neighbours), share)
     draw = draw or Noise().laplace
     lengths = lengths_of(len(exact), every_length)
-    scale = float_up(Fraction(2 * COST_MOVES * GRID + 2) / first)
+    scale = float_up(2 * COST_MOVES / first)
     exact_costs = costs(exact, lengths)
-    noise = np.asarray(draw(scale, sum(map(len, exact_costs))), dtype=float)
+    noise = _exact_noise(draw(scale, sum(map(len, exact_costs))), len(exact))
     at, noisy = 0, []
     for cost in exact_costs:
-        noisy.append((np.floor(cost * GRID) + noise[at : at + len(cost)]) / GRID)
+        noisy.append(cost + noise[at : at + len(cost)])
         at += len(cost)
-    cuts = cheapest(noisy, lengths, float(1 / second))
+    cuts = cheapest(noisy, lengths, steps(1 / second, len(exact)))
     each = RELATIONS[neighbours]
     epsilons = {"partition": first * each, "sums": second * each}
     return release_buckets(exact, labels_of(cuts), draw, second, "DAWA partition", neighbours, epsilons)

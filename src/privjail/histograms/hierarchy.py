@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from privjail.budget.amounts import amount, float_up
 from privjail.errors import PlanError
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Floats, Law
-from privjail.histograms.postprocess import whole
 from privjail.histograms.relation import per_record
 from privjail.histograms.spread import TreeSpread
 from privjail.mechanisms.noise import Noise
@@ -66,9 +66,9 @@ def release(
     Why: one record is in one node of each level, so it moves all sums together by the number of levels.
     Source: Hay, Rastogi, Miklau, Suciu, VLDB 2010; fanouts: Qardaji, Yang, Li, VLDB 2013.
     """
-    exact = whole(counts, "counts")
-    if not len(exact) or fanout < 2:
-        raise PlanError("a tree needs at least one bin, and two children for each node")
+    exact = exact_counts(counts)
+    if fanout < 2:
+        raise PlanError("a tree needs at least two children for each node")
     sums = tree_sums(exact, fanout)
     scale = float_up(len(sums) / per_record(epsilon, neighbours))
     draw = draw or Noise().laplace

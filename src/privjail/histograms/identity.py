@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privjail.budget.amounts import amount, float_up
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Law
-from privjail.histograms.postprocess import whole
 from privjail.histograms.relation import per_record
 from privjail.histograms.spread import BlockSpread
 from privjail.mechanisms.noise import Noise
@@ -25,7 +25,7 @@ def release(
     Why: one record is in one bin, so it moves the counts by 1 in all; the noise has scale 1 / ε (2 / ε for replace).
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     scale = float_up(1 / per_record(epsilon, neighbours))
     noisy = exact + np.asarray((draw or Noise().laplace)(scale, len(exact)), dtype=np.int64)
     law = Law.of(scale)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from privjail.budget.amounts import float_up
 from privjail.errors import PlanError
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Integers, Law
 from privjail.histograms.postprocess import BLOCK_SIZE, block_sums, consistent, unblocked, whole
@@ -110,7 +111,7 @@ def release(
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009; sums beside
     counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010; means over trees: Willems, Shtarkov, Tjalkens, IT 1995.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     budget = split(epsilon, neighbours)
     draw = draw or Noise().laplace
     sums = block_sums(exact, block_size)

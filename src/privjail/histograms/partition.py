@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from privjail.budget.amounts import float_up
 from privjail.histograms.buckets import labels_of, release_buckets
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw
-from privjail.histograms.postprocess import whole
 from privjail.histograms.relation import RELATIONS, halves, per_record
 from privjail.mechanisms.noise import Noise
 
@@ -42,7 +42,7 @@ def release(
     Source: Ushiyama, master's thesis, Waseda 2023, §4.2-4.3. There the sums carry noise for replaced records, the
     differences for added ones; here both follow the stated neighbours.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     first, second = halves(per_record(epsilon, neighbours), share)
     draw = draw or Noise().laplace
     noise = draw(float_up(2 / first), max(0, len(exact) - 1))

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from privjail.histograms.buckets import labels_of, release_buckets
 from privjail.histograms.choice import Pick, pick_exactly
-from privjail.histograms.dawa import COST_MOVES
-from privjail.histograms.deviations import Deviations
+from privjail.histograms.counts import exact_counts
+from privjail.histograms.deviations import COST_MOVES, Deviations, steps
 from privjail.histograms.histogram import PrivateHistogram
-from privjail.histograms.laws import Draw, Floats, Integers
-from privjail.histograms.postprocess import whole
+from privjail.histograms.laws import Draw, Integers
 from privjail.histograms.relation import RELATIONS, halves, per_record
 from privjail.mechanisms.noise import Noise
 
@@ -22,12 +21,12 @@ SHARE = Fraction(1, 4)
 
 
 def bisect(
-    cost: Deviations, bins: int, price: float, depth: int, each: Fraction, pick: Pick
-) -> tuple[Integers, Floats]:
+    cost: Deviations, bins: int, price: int, depth: int, each: Fraction, pick: Pick
+) -> tuple[Integers, Integers]:
     """Cuts in the order they were made (-1: a part that was left whole), and the cost before and after each.
 
     Each level costs ``each``: its parts are disjoint, so a record is in one of them, and there it moves the cost of
-    each way to cut by at most 2.
+    each way to cut by at most COST_MOVES. All of it is whole numbers.
     """
     begin, end = np.array([0]), np.array([bins])
     made: list[Integers] = []
@@ -50,7 +49,7 @@ def bisect(
     return np.concatenate(made or [np.zeros(0, dtype=np.int64)]), np.concatenate(cost_now)
 
 
-def starts(cost: Deviations, bins: int, price: float, epsilon: Fraction, pick: Pick) -> npt.NDArray[np.bool_]:
+def starts(cost: Deviations, bins: int, price: int, epsilon: Fraction, pick: Pick) -> npt.NDArray[np.bool_]:
     """Where buckets start. Half of ε goes to the cuts, half to the choice of how many to keep."""
     depth = max(1, (bins - 1).bit_length() + 1)
     cuts, cost_after = bisect(cost, bins, price, depth, epsilon / 2 / depth, pick)
@@ -74,12 +73,12 @@ def release(
 
     Guarantee: ε-DP for the stated neighbours: ε₁ for the cuts and how many to keep, ε₂ for the sums.
     Why: the parts of one level are disjoint, so a level costs what one choice costs, and there are at most
-    log₂(bins) + 1 levels. A record moves Σ |x - mean| of one bucket by at most 2, so each score by at most 2.
+    log₂(bins) + 1 levels. A record is in one bucket and moves its cost by at most COST_MOVES, so each score as well.
     Source: Acs, Castelluccia, Chen, ICDM 2012.
     """
-    exact = whole(counts, "counts")
+    exact = exact_counts(counts)
     first, second = halves(per_record(epsilon, neighbours), share)
-    cuts = starts(Deviations(exact), len(exact), float(1 / second), first, pick)
+    cuts = starts(Deviations(exact), len(exact), steps(1 / second, len(exact)), first, pick)
     each = RELATIONS[neighbours]
     epsilons = {"cuts": first * each, "sums": second * each}
     return release_buckets(exact, labels_of(cuts), draw or Noise().laplace, second, "PHP", neighbours, epsilons)

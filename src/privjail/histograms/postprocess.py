@@ -20,10 +20,12 @@ __all__ = ["BLOCK_SIZE", "block_sums", "consistent", "nonnegative", "smooth", "u
 
 
 def whole(vector: npt.ArrayLike, what: str) -> Integers:
-    """A row of whole numbers; floats pass where each is one."""
+    """A row of whole numbers of 64 bits; floats pass where each is one."""
     found = np.asarray(vector)
     if found.ndim != 1 or found.dtype.kind not in "iuf" or not (found == np.rint(found)).all():
         raise PlanError(f"{what} are one row of whole numbers")
+    if (np.abs(found.astype(float)) >= 2.0**63).any():
+        raise PlanError(f"{what} must fit into 64 bits")
     return found.astype(np.int64)
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privjail.budget.amounts import amount, float_up
-from privjail.errors import PlanError
+from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Floats, Law
-from privjail.histograms.postprocess import whole
 from privjail.histograms.relation import per_record
 from privjail.histograms.spread import WaveletSpread
 from privjail.mechanisms.noise import Noise
@@ -50,9 +49,7 @@ def release(
     the weighting of Privelet.
     Source: Xiao, Wang, Gehrke, ICDE 2010.
     """
-    exact = whole(counts, "counts")
-    if not len(exact):
-        raise PlanError("a histogram has at least one bin")
+    exact = exact_counts(counts)
     coefficients = transform(exact)
     scale = float_up(len(coefficients).bit_length() / per_record(epsilon, neighbours))
     noisy = coefficients + np.asarray((draw or Noise().laplace)(scale, len(coefficients)), dtype=np.int64)
