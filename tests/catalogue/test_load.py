@@ -13,6 +13,10 @@ import pytest
 import pandas
 import privjail as pj
 from privjail import pandas as pd
+from privjail.catalogue.disk import OnDisk
+from privjail.catalogue.load import enforce
+from privjail.catalogue.schema import read_schema
+from privjail.ops.source import Unit
 from tests.pandas.seen import seen
 
 CANARY = "canary-51f0"
@@ -350,3 +354,31 @@ def test_types_that_are_no_moments_are_missing_ones(tmp_path):
 
     for series in (polars.Series([decimal.Decimal("1.5")]), polars.Series([datetime.time(1)]), polars.Series([True])):
         assert [f().to_list() for f in held_and_left(tmp_path, series, {"type": "datetime"})] == [[None], [None]]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_no_unit_has_more_rows_than_it_may(most, on_disk, tmp_path):
+    """V-18: rows beyond the bound, and rows without an owner, are dropped; whoever has fewer keeps them, in order."""
+    owners = ["a", "b", "a", None, "a", "c", "b", "a", None, "c"]
+    frame = polars.DataFrame({"u": owners, "x": list(range(10))})
+    held = frame
+    if on_disk:
+        frame.write_parquet(tmp_path / "rows.parquet")
+        held = OnDisk.of([tmp_path / "rows.parquet"])
+    kept, _ = enforce(held, read_schema({"x": {"type": "Int64", "range": [0, 9]}}), Unit("u", most))
+
+    seen_so_far: dict[str, int] = {}
+    expected = []
+    for row in zip(owners, range(10), strict=True):
+        seen_so_far[row[0]] = seen_so_far.get(row[0], 0) + 1
+        if row[0] is not None and seen_so_far[row[0]] <= most:
+            expected.append(row)
+    assert kept.rows() == expected and max(seen_so_far.values()) == 4
+
+
+def test_without_a_bound_only_rows_without_an_owner_are_dropped():
+    frame = polars.DataFrame({"u": ["a", None, "a"], "x": [1, 2, 3]})
+    kept, _ = enforce(frame, read_schema({"x": {"type": "Int64", "range": [0, 9]}}), Unit("u", None))
+
+    assert kept.rows() == [("a", 1), ("a", 3)]

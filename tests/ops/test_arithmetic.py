@@ -113,3 +113,36 @@ def test_only_numbers():
     with pytest.raises(PlanError):
         Arithmetic("**", Constant(Lit.of(1)), Constant(Lit.of(1)))
     assert as_number(TRUTHS.column("x")).domain == IntDomain(True, 0, 1)
+
+
+DIVISORS = [((-2, 0), True), ((0, 2), True), ((0, 0), True), ((-1, 1), True), ((None, 0), True), ((0, None), True),
+            ((None, -1), False), ((1, None), False), ((-2, -1), False), ((1, 2), False)]  # fmt: skip
+
+
+@pytest.mark.parametrize("ends, zero", DIVISORS)
+@pytest.mark.parametrize("op", ["/", "//", "%"])
+def test_a_divisor_that_can_be_zero_makes_nulls_at_either_end_of_its_range(op, ends, zero):
+    """V-7, V-16: zero may be the lower end, the upper end, both, or lie between them."""
+    world = World((("x", IntDomain(False, -9, 9)), ("y", IntDomain(False, *ends))), ())
+    found = apply(op, world)
+    low, high = (-5 if ends[0] is None else ends[0]), (5 if ends[1] is None else ends[1])
+    data = tuple((x, y) for x in (-9, 0, 9) for y in range(low, high + 1))
+
+    unbounded = None in ends and op == "/"  # of floats without bounds nothing is known
+    assert found.domain.nullable is (zero or unbounded)
+    if zero and op == "/":
+        assert found.domain == FloatDomain(True)
+    check_row_wise(found, growing(data))
+    assert [z is None for (z,) in table(world.source, (found,), data)] == [y == 0 for _, y in data]
+
+
+@pytest.mark.parametrize("ends, zero", [((-2.0, 0.0), True), ((0.0, 2.0), True), ((-0.0, -0.0), True), ((0.5, 2.0), False),
+                                        ((-2.0, -0.5), False)])  # fmt: skip
+@pytest.mark.parametrize("op", ["/", "//"])
+def test_a_float_divisor_that_can_be_zero_leaves_no_bounds(op, ends, zero):
+    """V-7: beside zero quotients are as large as one likes."""
+    world = World((("x", FloatDomain(False, -9.0, 9.0)), ("y", FloatDomain(False, *ends))), ())
+    found = apply(op, world)
+
+    assert (found.domain == FloatDomain(True)) is zero and found.domain.nullable is zero
+    check_row_wise(found, growing(tuple((x, y) for x in (-9.0, 0.0, 9.0) for y in (*ends, ends[1] or ends[0]))))

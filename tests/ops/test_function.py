@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from privjail.errors import PlanError
 from privjail.ops.function import Function
-from privjail.plan.domain import FloatDomain, IntDomain
+from privjail.plan.domain import INT_MAX, INT_MIN, FloatDomain, IntDomain
 
 from ..tables import World
 from .checking import check_row_wise, covers, given, growing, table
@@ -86,3 +86,28 @@ def test_only_numbers_and_known_functions():
         Function("sin", SIGNED.column("x"), 0)
     with pytest.raises(PlanError):
         Function("round", FLOATS.column("x"), -1)
+
+
+@pytest.mark.parametrize(
+    "low, high, domain",
+    [
+        (INT_MIN, -1, IntDomain(True, 1, None)),
+        (INT_MIN, INT_MAX, IntDomain(True, 0, None)),
+        (INT_MIN, INT_MIN, IntDomain(True, None, None)),
+        (None, 5, IntDomain(True, 0, None)),
+        (5, None, IntDomain(False, 0, None)),
+        (INT_MIN + 1, 5, IntDomain(False, 0, INT_MAX)),
+        (-7, -2, IntDomain(False, 2, 7)),
+    ],
+)
+def test_the_smallest_whole_number_has_no_absolute_value(low, high, domain):
+    """V-7: |-2**63| does not fit into 64 bits. It is null, and the domain says so."""
+    world = World((("x", IntDomain(False, low, high)),), ())
+    found = Function("abs", world.column("x"), 0)
+    values = [v for v in (INT_MIN, INT_MIN + 1, -7, -2, 0, 5, INT_MAX) if (low or v) <= v <= (high or v)]
+
+    assert found.domain.nullable is domain.nullable and found.domain.upper == domain.upper
+    assert found.domain.lower is None or domain.lower is None or found.domain.lower <= domain.lower
+    assert table(world.source, (found,), tuple((v,) for v in values)) == tuple(
+        (None if v == INT_MIN else abs(v),) for v in values
+    )

@@ -97,3 +97,29 @@ def test_at_least_one_row():
     for k in (0, -1, 1.5):
         with pytest.raises(PlanError):
             GroupHead(TIES.source, TIES.column("x"), k)
+
+
+def test_the_bound_of_a_user_holds_for_the_whole_data_set_and_not_for_a_part():
+    """V-18: a user with rows in two parts keeps up to k rows in each, so the head of a part is charged as the whole."""
+    u, x = ANY_EACH.column("u"), ANY_EACH.column("x")
+    parts = [Filter(ANY_EACH.source, Compare("==", x, Lit.of(v))) for v in (0, 1)]
+    heads = [GroupHead(part, u, 2) for part in parts]
+
+    assert all(part.cells != ANY_EACH.source.cells for part in parts)
+    for head in heads:
+        assert head.cells == ANY_EACH.source.cells and head.edits == head.factor == 2 and head.cap is None
+    both = heads[0].distance + heads[1].distance
+    assert both.value == 4
+    everything = (("ann", 0),) * 3 + (("ann", 1),) * 3
+    assert sum(check_rows(head, [((), everything)]) for head in heads) == 4
+
+
+def test_where_nothing_is_dropped_a_part_stays_a_part():
+    """No user has more than two rows: the head of two is the table, and its parts still exclude each other."""
+    u, x = TWO_EACH.column("u"), TWO_EACH.column("x")
+    part = Filter(TWO_EACH.source, Compare("==", x, Lit.of(1)))
+
+    for k in (2, 3):
+        assert GroupHead(part, u, k).cells == part.cells and GroupHead(part, u, k).factor == 2
+    assert GroupHead(part, u, 1).cells == TWO_EACH.source.cells
+    assert GroupHead(part, x, 1).cells == part.cells  # by another key: twice the part's own distance

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 
 from privjail.errors import PlanError
 from privjail.ops.moment import PARTS, Part
-from privjail.plan.domain import IntDomain
+from privjail.plan.domain import IntDomain, TimeDomain
+from privjail.plan.node import micros
+
+from ..tables import World
 
 from .checking import check_row_wise, covers, given, growing, table
-from .worlds import DAYS, MOMENTS, NUMBERS, columns
+from .worlds import DAYS, MOMENTS, NEW, NUMBERS, OLD, columns
 
 PYTHON = {
     "quarter": lambda d: (d.month + 2) // 3,
@@ -55,3 +58,27 @@ def test_only_parts_of_moments():
     with pytest.raises(PlanError):
         Part("microsecond", MOMENTS.column("x"))
     assert len(DAYS) == 8
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+@pytest.mark.parametrize(
+    "low, high, nullable, expected",
+    [
+        (OLD, NEW, False, False),
+        (OLD, NEW, True, True),
+        (None, NEW, False, True),
+        (OLD, None, False, True),
+        (None, None, False, True),
+    ],
+)
+def test_a_part_can_be_missing_where_a_moment_can_or_lie_beyond_the_calendar(part, low, high, nullable, expected):
+    """V-16: moments that no bound keeps inside of the calendar have no parts."""
+    bounds = [None if b is None else micros(b) for b in (low, high)]
+    world = World((("x", TimeDomain(nullable, *bounds)),), ())
+    found = Part(part, world.column("x"))
+
+    assert found.domain.nullable is expected
+    years = tuple(None if b is None else b.year for b in (low, high))
+    assert found.domain.range == (PARTS[part] or years)
+    data = tuple((v,) for v in (OLD, NEW, *[None] * nullable))
+    assert all((z is None) == (v is None) for (z,), (v,) in zip(table(world.source, (found,), data), data, strict=True))

@@ -144,3 +144,56 @@ def test_compose_knows_what_it_cannot_write_as_one_slice():
     assert compose((-3, None), (None, 2)) is None
     assert compose((1, 5), (1, 3)) == (2, 4)
     assert compose((-4, None), (-2, None)) == (-2, None)
+
+
+NOTHING = ((None, None), (0, None))  # slices that keep every row
+
+
+@pytest.mark.parametrize("chain", [*(((-4, 5), each) for each in NOTHING), *((each, (-4, 5)) for each in NOTHING),
+                                   ((None, None), (-4, 5), (0, None)), ((-4, 5), (None, 4)), ((-5, 5), (-4, None)),
+                                   ((None, 5), (-4, 5))])  # fmt: skip
+def test_a_chain_that_is_no_slice_of_one_kind_claims_three(chain):
+    """V-11, V-23: its start can move while its end stays, as in iloc[-4:5]."""
+    rows = NUMBERS.source
+    for start, stop in chain:
+        rows = Slice(rows, start, stop)
+
+    assert flatten(rows)[1] is None and rows.distance.value == 3
+
+
+@pytest.mark.parametrize("chain", [*(((-4, 5), each) for each in NOTHING), *((each, (-4, 5)) for each in NOTHING)])
+@covers("witness", "slice")
+def test_the_three_of_a_chain_is_reached(chain):
+    """V-11, V-23: the row that comes in takes one out at each end."""
+    rows = NUMBERS.source
+    for start, stop in chain:
+        rows = Slice(rows, start, stop)
+    left, right = (tuple((v,) for v in values) for values in ((0, 0, 1, 0, 1), (0, 0, None, 1, 0, 1)))
+
+    assert check_rows(rows, [(left, right)]) == rows.distance.value == 3
+
+
+@pytest.mark.parametrize(
+    "inner, outer, whole, claim",
+    [
+        ((1, 9), (2, 5), (3, 6), 2),
+        ((1, 4), (2, 5), (3, 4), 2),
+        ((1, None), (2, None), (3, None), 1),
+        ((1, 3), (5, None), (6, 6), 2),  # it is empty, but that is not looked at
+        ((None, -1), (None, -2), (0, -3), 1),
+        ((-5, None), (-3, None), (-3, None), 2),
+        ((-3, None), (-5, None), (-3, None), 2),
+        ((2, None), (None, 3), (2, 5), 2),
+        ((1, None), (None, -1), None, 3),
+        ((None, -1), (1, None), None, 3),
+        ((-3, None), (1, None), None, 3),
+        ((None, 3), (None, -1), None, 3),
+        ((None, -1), (-2, None), None, 3),
+    ],
+)
+def test_what_two_slices_make_and_claim(inner, outer, whole, claim):
+    rows = Slice(Slice(NUMBERS.source, *inner), *outer)
+
+    assert compose(inner, outer) == whole and rows.distance.value == claim
+    for n in range(9):
+        assert whole is None or list(range(n))[slice(*inner)][slice(*outer)] == list(range(n))[slice(*whole)]

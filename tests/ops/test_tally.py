@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 from hypothesis import strategies as st
@@ -209,3 +209,34 @@ def test_keys_are_finite_and_of_the_same_rows():
     with pytest.raises(PlanError):
         Tally(wide.source, (wide.column("x"), wide.column("y")), None)
     assert growing(()) == [] and engine(NUMBERS.source, ()) is not None
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_each_element_moves_with_the_cells_of_its_own_keys_in_their_order(filtered):
+    """V-11: with the keys of another element, two that exclude each other would be one, and two that do not would not."""
+    world = World(
+        (("x", CategoryDomain(True, ("a", "b"))), ("y", IntDomain(True, -1, 1)), ("z", IntDomain(False, 0, 1))), ()
+    )
+    x, y, z = (world.column(name) for name in "xyz")
+    rows = Filter(world.source, equals(z, 1)) if filtered else world.source
+    for keys in ((x, y), (y, x), (x, y, z)):
+        counts = Tally(rows, keys, None)
+        labels = list(product(*counts.index))
+        assert counts.joint.size == len(labels)
+        for i, found in enumerate(labels):
+            ((cell, coefficient),) = counts.joint.at(i).terms.items()
+            steps = cell.path()[1 + filtered :]
+            assert [step.partition.by for step in steps] == list(keys) and coefficient == 1
+            assert tuple(step.key.value for step in steps) == found
+
+
+def test_an_element_of_a_tally_and_the_filter_of_its_keys_are_one_cell():
+    """V-11: the count of a group and a filter by the same keys, in the same order, are charged at the same place."""
+    x, y = SQUARE.column("x"), SQUARE.column("y")
+    counts = Tally(SQUARE.source, (x, y), None)
+    group = Filter(Filter(SQUARE.source, equals(x, "b")), equals(y, -1))
+    at = list(product(*counts.index)).index(("b", -1))
+
+    assert tuple(counts.joint.at(at).terms) == group.cells
+    data = (("b", -1),) * 3 + (("a", -1), ("b", 1))
+    assert numbers(counts, data, SQUARE.source)[at] == 3

@@ -11,10 +11,11 @@ from privjail.ops.filter import Filter
 from privjail.ops.isin import IsNull
 from privjail.ops.logic import Not
 from privjail.ops.slice import Slice
-from privjail.ops.window import Lag, Window
+from privjail.ops.window import WIDEST, Lag, Window
+from privjail.plan.domain import IntDomain
 
-from ..tables import edits
-from .checking import about, carried, check_row_wise, check_rows, covers, given, table
+from ..tables import World, edits
+from .checking import about, carried, check_row_wise, check_rows, covers, given, growing, table
 from .worlds import NUMBERS, TWO_EACH
 
 sizes = st.integers(0, 3)
@@ -105,3 +106,44 @@ def test_a_lag_outside_its_window_is_refused():
         Lag(Window(NUMBERS.source, 1, 0), NUMBERS.column("x"), -1)
     with pytest.raises(PlanError):
         Window(NUMBERS.source, -1, 0)
+
+
+@pytest.mark.parametrize("k", [-2, -1, 1, 2])
+def test_a_lag_of_a_column_without_nulls_has_nulls_at_one_end(k):
+    """V-16: above the first row there is none, and below the last one neither."""
+    world = World((("x", IntDomain(False, 0, 1)),), ((0,), (1,)))
+    lag = Lag(Window(world.source, 2, 2), world.column("x"), k)
+
+    assert lag.domain == IntDomain(True, 0, 1)
+    assert check_row_wise(lag, growing(((1,), (0,), (1,), (0,)))) == {None, 0, 1}
+
+
+def test_a_row_itself_is_always_there():
+    world = World((("x", IntDomain(False, 0, 1)),), ((0,), (1,)))
+
+    assert Lag(Window(world.source, 1, 1), world.column("x"), 0).domain == IntDomain(False, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "before, after, inside", [(2, 1, (-1, 0, 1, 2)), (0, 0, (0,)), (0, 2, (-2, -1, 0)), (2, 0, (0, 1, 2))]
+)
+def test_a_lag_looks_no_further_than_its_window(before, after, inside):
+    """V-11: a row that lies outside is not in the distance of the window."""
+    window = Window(NUMBERS.source, before, after)
+    for k in range(-4, 5):
+        if k in inside:
+            assert Lag(window, NUMBERS.column("x"), k).k == k
+        else:
+            with pytest.raises(PlanError, match="outside the window"):
+                Lag(window, NUMBERS.column("x"), k)
+
+
+def test_the_widest_window():
+    assert (
+        Window(NUMBERS.source, WIDEST - 1, 0).distance.value
+        == Window(NUMBERS.source, 0, WIDEST - 1).distance.value
+        == 511
+    )
+    for before, after in ((WIDEST, 0), (0, WIDEST), (WIDEST // 2, WIDEST // 2), (0, -1)):
+        with pytest.raises(PlanError, match="between 1 and 256"):
+            Window(NUMBERS.source, before, after)

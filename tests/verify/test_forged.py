@@ -256,3 +256,101 @@ def test_a_domain_that_is_too_narrow_is_not_ok(name: str) -> None:
     kind, fields, claim = NARROW[name]
     with pytest.raises((Wrong, NotImplementedError, KeyError)):
         Col(1, kind, fields, [x for x in fields if isinstance(x, Col)], {}, claim, 0).checked()
+
+
+SIGNED = {**AGE, "range": ["-100", "100"]}
+HEAD = {"distance": "2", "factor": "2", "cap": None, "edits": "2", "most": 9, "cells": [0]}
+
+
+def of_signs(made: Made) -> Made:
+    """A column of both signs: a row can raise or lower the sum."""
+    return sum_of(SIGNED, "100", "noisy_max")
+
+
+def of_a_head(made: Made) -> Made:
+    """One row comes in, another one goes out: two groups move in two directions."""
+    carried = {"kind": "carried", "fields": [{"node": 2}, {"node": 1}], "claims": {"domain": AGE}}
+    made["nodes"][2:2] = [{"kind": "slice", "fields": [{"node": 0}, None, 9], "claims": HEAD}, carried]
+    made["nodes"][4] = {**made["nodes"][4], "fields": [{"node": 2}, [], {"node": 3}]}
+    made["nodes"][4]["claims"]["distance"] = "200"
+    made["release"]["value"] = 4
+    made["release"]["noise"] |= {"sensitivity": "200", "scale": "200"}
+    return made
+
+
+def of_a_user(made: Made) -> Made:
+    """A user of two rows: one can be new, and the other be gone."""
+    made["data sets"][0]["unit"] = [None, 2]
+    made["nodes"][0]["claims"] |= {"distance": "2", "factor": "2", "edits": "2"}
+    made["nodes"][2]["claims"]["distance"] = "200"
+    made["release"]["noise"] |= {"sensitivity": "200", "scale": "200"}
+    return signed(made)
+
+
+def of_an_absolute(made: Made) -> Made:
+    told = {**made["nodes"][2]["claims"]}
+    made["nodes"].append({"kind": "absolute", "fields": [{"node": 2}], "claims": told})
+    made["release"]["value"] = 3
+    return made
+
+
+def of_a_sum(made: Made) -> Made:
+    told = {**made["nodes"][2]["claims"], "distance": "200"}
+    made["nodes"].append({"kind": "add", "fields": [{"node": 2}, {"node": 2}], "claims": told})
+    made["release"]["value"] = 3
+    made["release"]["noise"] |= {"sensitivity": "200", "scale": "200"}
+    return made
+
+
+def of_a_stack(made: Made) -> Made:
+    told = {**made["nodes"][2]["claims"], "size": 2}
+    made["nodes"].append({"kind": "stack", "fields": [[{"node": 2}, {"node": 2}], [0, 1]], "claims": told})
+    made["release"]["value"] = 3
+    return made
+
+
+def of_ranks(made: Made) -> Made:
+    told = {**made["nodes"][2]["claims"], "distance": "1/2", "size": 2, "grid": "1/2"}
+    fields = [{"node": 0}, {"node": 1}, [{"literal": ["int", str(x)]} for x in (1, 2)],
+              *({"fraction": x} for x in ("1/2", "1/2", "0"))]  # fmt: skip
+    made["nodes"][2] = {"kind": "ranks", "fields": fields, "claims": told}
+    made["release"]["noise"] |= {"sensitivity": "1/2", "scale": "1", "grid": "1/2"}
+    return made
+
+
+MOVING = [of_signs, of_a_head, of_a_user, of_an_absolute, of_a_sum, of_a_stack, of_ranks]
+
+
+@pytest.mark.parametrize("of", MOVING)
+def test_a_forged_direction_is_refuted(of: Callable[[Made], Made]) -> None:
+    """Whoever calls a value monotone adds half of the noise that a noisy maximum needs."""
+    made = of(sum_of(AGE, "100", "noisy_max"))
+    report = check(json.loads(json.dumps(made)))
+    assert report.verdict == "refuted" and "direction" in report.problems[0], report
+
+    made["nodes"][-1]["claims"]["monotone"] = False
+    report = check(json.loads(json.dumps(made)))
+    assert report.verdict == "refuted" and "noise is too small" in report.problems[0], report
+
+    scale = made["release"]["noise"]["scale"]
+    made["release"]["noise"]["scale"] = str(2 * int(scale))
+    assert check(json.loads(json.dumps(made))).verdict == "ok", check(made)
+    made["release"]["noise"]["scale"] = str(2 * int(scale) - 1)
+    assert check(made).verdict == "refuted"
+
+
+@pytest.mark.parametrize("domain", [AGE, {**AGE, "range": ["-100", "0"]}])
+def test_a_direction_that_is_true_is_taken(domain: Any) -> None:
+    assert check(sum_of(domain, "100", "noisy_max")).verdict == "ok"
+
+
+@pytest.mark.parametrize("k, null", [(-1, False), (1, False)])
+def test_a_look_at_other_rows_may_find_none(k: int, null: bool) -> None:
+    made = sum_of(AGE, "300")
+    window = {"distance": "5", "factor": "5", "cap": None, "edits": "5", "most": None, "cells": [0]}
+    for told in (True, False):
+        lag = {"kind": "lag", "fields": [{"node": 2}, {"node": 1}, k], "claims": {"domain": {**AGE, "null": told}}}
+        made["nodes"][2:] = [{"kind": "window", "fields": [{"node": 0}, 1, 1], "claims": window}, lag]
+        made["release"]["value"] = 0
+        refused = [p for p in check(json.loads(json.dumps(made))).problems if "node 3 (lag)" in p]
+        assert bool(refused) is not told

@@ -206,8 +206,9 @@ class State:
         if kind == "user":
             limits.append(("block", caps.get(dataset)))
         for whose, limit in limits:
-            # A cap of a block is about the first number only, ε or ρ.
-            if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=False)]):
+            # A cap of a block is about the first number only, ε or ρ. Any other limit has all of them.
+            strict = whose != "block"
+            if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=strict)]):
                 most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)
                 raise BudgetExceeded(
                     f"this would raise what {dataset!r} has cost over the limit {_whose(whose, who)} "
