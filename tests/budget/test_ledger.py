@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from privjail.budget.ledger import Charge, Ledger
-from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP
+from privjail.budget.notions import ZCDP, ApproxDP, Cost, Notion, PureDP, RenyiDP
 from privjail.errors import BudgetError, BudgetExceeded
 from privjail.plan.cells import Cell, charged
 
@@ -199,3 +199,43 @@ def test_where_a_release_is_charged() -> None:
             below = [c for c in touched if place in c.path() and c is not place]
             steps = {c.path()[place.depth + 1].partition for c in below}
             assert place in touched or len(steps) > 1
+
+
+TIGHT = Fraction(1, 8)
+LIMITED = [(PureDP(TIGHT), 0), (ApproxDP(TIGHT, Fraction(1, 2)), 0), (ApproxDP(100, TIGHT), 1), (ZCDP(TIGHT), 0),
+           (RenyiDP(5, Fraction(1, 10**6)), 0)]  # fmt: skip
+
+
+def _only(notion: Notion, component: int, much: Fraction) -> Cost:
+    return tuple(much if i == component else Fraction(0) for i in range(len(notion.zero())))
+
+
+@pytest.mark.parametrize("notion, component", LIMITED, ids=str)
+def test_each_component_of_each_notion_refuses_by_itself_v56(notion: Notion, component: int) -> None:
+    """V-56: just the limit is allowed, the least more is not."""
+    assert notion.limit is not None and notion.zero() == _only(notion, 0, Fraction(0))
+    most, root = notion.limit[component], random_tree(random.Random(1))[0]
+    ledger = _open([root], notion)
+    for over in (most + Fraction(1, 2**80), 50 * most):
+        with pytest.raises(BudgetExceeded, match="nothing was charged"):
+            ledger.charge([(root, _only(notion, component, over))])
+        assert _totals(ledger) == notion.zero()
+    ledger.charge([(root, _only(notion, component, most))])
+    with pytest.raises(BudgetExceeded):
+        ledger.charge([(root, _only(notion, component, Fraction(1, 2**80)))])
+    assert _totals(ledger) == _only(notion, component, most)
+
+
+@pytest.mark.parametrize("notion", [PureDP(), ApproxDP(), ZCDP(), RenyiDP(90, Fraction(1, 10**6))], ids=str)
+def test_a_block_refuses_in_every_notion_v56(notion: Notion) -> None:
+    """V-56: a limit of a block is about the first number, ε or ρ."""
+    root = random_tree(random.Random(1))[0]
+    ledger = _open([root], notion)
+    ledger.charge([(root, _only(notion, 0, Fraction(1)))])
+    with ledger.limited(TIGHT, None):
+        with pytest.raises(BudgetExceeded, match="this block"):
+            ledger.charge([(root, _only(notion, 0, TIGHT + Fraction(1, 2**80)))])
+        ledger.charge([(root, _only(notion, 0, TIGHT))])
+        with pytest.raises(BudgetExceeded, match="this block"):
+            ledger.charge([(root, _only(notion, 0, Fraction(1, 2**80)))])
+    assert _totals(ledger) == _only(notion, 0, 1 + TIGHT)

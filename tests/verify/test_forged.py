@@ -13,6 +13,7 @@ import pytest
 
 from privjail.verify.checker import check
 from privjail.verify.checker.columns import Col, Dom, Wrong
+from privjail.verify.checker.tables import window
 
 Made = dict[str, Any]
 AGE = {"type": "Int64", "null": False, "range": ["0", "100"]}
@@ -236,6 +237,21 @@ NARROW: dict[str, tuple[str, list[Any], Dom]] = {
     "an interval between the ends": (
         "cut", [FULL, [10 * i for i in range(-1, 12)], [str(i) for i in range(12)], 1, 0],
         Dom("category", False, labels=("0", "10", "9"))),
+    "what missing values are filled with": (
+        "fillnull", [column("Int64", 0, 100, null=True), column("Int64", 500, 500)], whole(0, 100)),
+    "what is not missing": ("fillnull", [column("Int64", 0, 100, null=True), column("Int64", 5, 5)], whole(5, 5)),
+    "what is missing is not filled": (
+        "fillnull", [column("Int64", 0, 100, null=True), column("Int64", 5, 5, null=True)], whole(0, 100)),
+    "the higher interval": ("cut", [FULL, [0, 50, 100], ["low", "high"], 1, 1], Dom("category", True, labels=("low",))),
+    "the lower interval": ("cut", [FULL, [0, 50, 100], ["low", "high"], 1, 1], Dom("category", True, labels=("high",))),
+    "the lowest value, which is in no interval": (
+        "cut", [FULL, [0, 50, 100], ["low", "high"], 1, 0], Dom("category", False, labels=("low", "high"))),
+    "the highest value, which is in no interval": (
+        "cut", [FULL, [0, 50, 100], ["low", "high"], 0, 0], Dom("category", False, labels=("low", "high"))),
+    "a value between two edges": (
+        "cut", [column("Int64", 50, 50), [0, 50, 100], ["low", "high"], 1, 0], Dom("category", False, labels=("high",))),
+    "a value at the left edge": (
+        "cut", [column("Int64", 50, 50), [0, 50, 100], ["low", "high"], 0, 0], Dom("category", False, labels=("low",))),
     "a label between the ends": (
         "categorise", [FULL, [0, 50], 0], Dom("category", True, labels=(0,))),
     "numbers in texts": ("cast", [TEXT, "Int64"], whole(-5, 7, True)),
@@ -354,3 +370,76 @@ def test_a_look_at_other_rows_may_find_none(k: int, null: bool) -> None:
         made["release"]["value"] = 0
         refused = [p for p in check(json.loads(json.dumps(made))).problems if "node 3 (lag)" in p]
         assert bool(refused) is not told
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_columns_of_different_rows_are_not_put_together(wide: int) -> None:
+    """V-17: a column of the data set beside one of its first rows would pair rows that do not belong together."""
+    made = sum_of(AGE, "100")
+    carried = {"kind": "carried", "fields": [{"node": 2}, {"node": 1}], "claims": {"domain": AGE}}
+    larger = {"domain": {**AGE, "range": ["0", "200"]}}
+    made["nodes"][2:] = [
+        {"kind": "slice", "fields": [{"node": 0}, None, 9], "claims": HEAD}, carried,
+        {"kind": "arithmetic", "fields": ["+", {"node": 3}, {"node": 1 if wide else 3}], "claims": larger},
+        {"kind": "tally", "fields": [{"node": 2}, [], {"node": 4}],
+         "claims": {"distance": "400", "size": 1, "grid": "1", "capped": False, "monotone": False, "cells": [0]}},
+    ]  # fmt: skip
+    made["release"] |= {"value": 5}
+    made["release"]["noise"] |= {"sensitivity": "400", "scale": "400"}
+    report = check(made)
+
+    assert report.verdict == ("refuted" if wide else "ok"), report
+    assert not wide or "different rows" in report.problems[0]
+
+
+def test_the_column_of_other_rows_is_not_summed() -> None:
+    made = sum_of(AGE, "100")
+    made["nodes"][2:2] = [{"kind": "slice", "fields": [{"node": 0}, None, 9], "claims": HEAD}]
+    made["nodes"][3] |= {"fields": [{"node": 2}, [], {"node": 1}]}
+    made["nodes"][3]["claims"] |= {"distance": "200", "monotone": False}
+    made["release"] |= {"value": 3}
+
+    assert "different rows" in check(made).problems[0]
+
+
+@pytest.mark.parametrize("moved, grid, verdict", [("1/3", "1/3", "ok"), ("1/3", "1/6", "ok"), ("1/3", "1", "refuted"),
+                                                  ("3/2", "1/2", "ok"), ("3/2", "3/2", "refuted"), ("2", "2", "refuted"),
+                                                  ("2", "1", "ok")])  # fmt: skip
+def test_the_grid_of_a_moved_number_is_one_that_both_lie_on(moved: str, grid: str, verdict: str) -> None:
+    """V-8: noise on a grid that the value does not lie on shows which of its points it lies between."""
+    made = sum_of(AGE, "100")
+    told = {**made["nodes"][2]["claims"], "grid": grid}
+    made["nodes"].append({"kind": "offset", "fields": [{"node": 2}, {"fraction": moved}], "claims": told})
+    made["release"] |= {"value": 3}
+    made["release"]["noise"] |= {"grid": grid, "scale": "1000"}
+
+    assert check(made).verdict == verdict, check(made)
+
+
+def tried(chain: list[list[int | None]]) -> tuple[int, int]:
+    """How far a chain of slices moves, and its most rows: every table up to 24 rows, every place for one row more."""
+    moved, most = 0, 0
+    for n in range(24):
+        for at in range(n + 1):
+            old, new = list(range(n)), [*range(at), "new", *range(at, n)]
+            for start, stop in chain:
+                old, new = old[start:stop], new[start:stop]
+            most = max(most, len(new))
+            # rows are all different, and stand in the same order: what both have is their longest common part
+            moved = max(moved, len(old) + len(new) - 2 * len({*old} & {*new}))
+    return moved, most
+
+
+ENDS = (None, 0, 1, 3, -1, -3)
+CHAINS = [[[a, b]] for a in ENDS for b in ENDS]
+CHAINS += [[[a, None], [None, b]] for a in ENDS for b in ENDS] + [[[-4, 5], [a, b]] for a in ENDS for b in ENDS]
+CHAINS += [[[a, b], [-2, 4]] for a in ENDS for b in ENDS] + [[[1, None], [-6, 4], [None, -1]]]
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=str)
+def test_the_checker_knows_how_far_a_chain_of_slices_moves(chain: list[list[int | None]]) -> None:
+    """V-23: without the library's own rules."""
+    moved, most = window(chain)
+    true, widest = tried(chain)
+
+    assert moved == true and (most == widest or (most == inf and widest >= 15))
