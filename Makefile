@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench verify bench-histograms audit demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -56,6 +56,10 @@ bench-histograms: $(READY)  ## accuracy of private histograms beside the thesis;
 
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule
 	$(BIN)/python -m pytest tests/verify/test_audit.py tests/verify/test_checker.py tests/verify/test_certificates.py
+
+SAMPLE ?= 200
+mutants: $(READY)  ## change one thing in the trusted code at a time, and see whether a test notices (SAMPLE=200)
+	$(BIN)/python tools/mutants.py --sample $(SAMPLE)
 
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py

@@ -41,7 +41,7 @@ TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker"
                "relation", "identity", "hierarchy", "wavelet")))  # fmt: skip
 # Tests that do not have the name of the file that they are about. The first are run first.
 BESIDE = {
-    "release.py": ["tests/test_release.py", "tests/budget/test_composition.py", "tests/attacks/test_budget.py"],
+    "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
     "verify/checker/__init__.py": ["tests/verify/test_forged.py"],
     "verify/checker/columns.py": ["tests/verify/test_forged.py"],
     "verify/checker/tables.py": ["tests/verify/test_forged.py"],
@@ -52,11 +52,14 @@ BESIDE = {
     "budget/tree.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
     "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_numbers.py"],
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
-    "plan/domain.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_labels.py", "tests/ops/test_source.py"],
+    "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],
     "plan/expr.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_filter.py"],
     "plan/physical.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
 }
-FOLDERS = {"plan": ["tests/plan", "tests/ops"], "ops": ["tests/ops", "tests/laws"], "verify": ["tests/verify"]}
+FOLDERS = {
+    "plan": ["tests/plan", "tests/ops"], "ops": ["tests/ops", "tests/laws"],
+    "release.py": ["tests/budget", "tests/attacks"],
+}  # fmt: skip
 HISTOGRAMS = ["tests/histograms/test_exactness.py", "tests/histograms/test_privacy.py"]
 UNSEEN = {"text", "spell_out", "quotes", "shown", "__str__", "__repr__", "_whose", "fold"}  # words for people
 SECONDS = 240  # for all tests of one mutant: one that runs so long is noticed, too
@@ -148,7 +151,7 @@ def mutants_of(path: str) -> list[Mutant]:
 def tests_of(path: str) -> tuple[list[str], list[str]]:
     """The tests beside a file, and those of its folder."""
     file = Path(path)
-    own = [f"tests/{file.parent}/test_{file.stem.strip('_')}.py", *BESIDE.get(path, [])]
+    own = BESIDE.get(path, [f"tests/{file.parent}/test_{file.stem.strip('_')}.py"])
     beside = HISTOGRAMS if file.parts[0] == "histograms" else [test for test in own if (HOME / test).exists()]
     wide = FOLDERS.get(file.parts[0], [f"tests/{file.parts[0]}"])
     return beside or wide, wide

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
+from itertools import product
 from math import floor
 
 import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.arithmetic import Arithmetic, as_number
+from privjail.ops.arithmetic import Arithmetic, as_number, exact_bounds, result_domain
 from privjail.ops.carried import Constant
 from privjail.plan.domain import INT_MAX, INT_MIN, FloatDomain, IntDomain
 from privjail.plan.node import Lit
@@ -146,3 +148,44 @@ def test_a_float_divisor_that_can_be_zero_leaves_no_bounds(op, ends, zero):
 
     assert (found.domain == FloatDomain(True)) is zero and found.domain.nullable is zero
     check_row_wise(found, growing(tuple((x, y) for x in (-9.0, 0.0, 9.0) for y in (*ends, ends[1] or ends[0]))))
+
+
+SMALL = [(low, high) for low in range(-3, 4) for high in range(low, 4)]
+PYTHON = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+
+
+@pytest.mark.parametrize("op", PYTHON)
+def test_bounds_of_whole_numbers_hold_for_all_small_ranges(op):
+    """V-7: every pair of ranges between -3 and 3, and every pair of values in them."""
+    for left, right in product(SMALL, SMALL):
+        pairs = [(x, y) for x in range(left[0], left[1] + 1) for y in range(right[0], right[1] + 1)]
+        results = [PYTHON[op](x, y) for x, y in pairs if y or op not in ("//", "%")]
+        low, high = exact_bounds(op, IntDomain(False, *left), IntDomain(False, *right))
+        assert all(low <= z <= high for z in results), (left, right)
+        if results and op != "%":
+            assert (low, high) == (min(results), max(results)), (left, right)
+        if op == "%":
+            assert (low, high) == (min(0, right[0] + 1), max(0, right[1] - 1))
+        found = result_domain(op, IntDomain(False, *left), IntDomain(False, *right))
+        assert found == IntDomain(len(results) < len(pairs), low, high)
+
+
+@pytest.mark.parametrize(
+    "op, left, right, domain",
+    [
+        ("+", (0, INT_MAX), (0, 0), IntDomain(False, 0, INT_MAX)),
+        ("+", (0, INT_MAX), (0, 1), IntDomain(True, 0, None)),
+        ("-", (INT_MIN, 0), (0, 1), IntDomain(True, None, 0)),
+        ("-", (INT_MIN, 0), (0, 0), IntDomain(False, INT_MIN, 0)),
+        ("*", (INT_MIN, 0), (-1, -1), IntDomain(True, 0, None)),
+        ("*", (0, 2**32), (0, 2**31), IntDomain(True, 0, None)),
+        ("*", (0, 2**32), (-(2**31), 0), IntDomain(False, INT_MIN, 0)),
+        ("//", (INT_MIN, 0), (-1, -1), IntDomain(True, 0, None)),
+        ("+", (None, 5), (0, 1), IntDomain(False, INT_MIN, 6)),
+        ("+", (0, None), (0, 1), IntDomain(True, 0, None)),
+        ("*", (None, None), (0, 1), IntDomain(False, INT_MIN, INT_MAX)),
+    ],
+)
+def test_where_64_bits_end_values_are_missing_and_bounds_unknown(op, left, right, domain):
+    """V-7: at the last number that fits nothing is missing, at the first that does not something is."""
+    assert result_domain(op, IntDomain(False, *left), IntDomain(False, *right)) == domain

@@ -6,7 +6,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from math import inf
+from fractions import Fraction
+from math import e, inf, log
 from typing import Any
 
 import pytest
@@ -443,3 +444,70 @@ def test_the_checker_knows_how_far_a_chain_of_slices_moves(chain: list[list[int 
     true, widest = tried(chain)
 
     assert moved == true and (most == widest or (most == inf and widest >= 15))
+
+
+# Just enough noise for a sum that moves by 100, and what it costs: a mechanism, its parameters, noise, notion and charge.
+ENOUGH: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], list[str]]] = {
+    "laplace": ({"kind": "laplace", "epsilon": "1"}, {"scale": "100"}, {"kind": "pure"}, ["1"]),
+    "laplace, half of ε": ({"kind": "laplace", "epsilon": "1/2"}, {"scale": "200"}, {"kind": "pure"}, ["1/2"]),
+    "laplace under (ε, δ)": ({"kind": "laplace", "epsilon": "1"}, {"scale": "100"}, {"kind": "approx"}, ["1", "0"]),
+    "laplace under ρ": ({"kind": "laplace", "epsilon": "1"}, {"scale": "100"}, {"kind": "zcdp"}, ["1/2"]),
+    "exponential": ({"kind": "exponential", "epsilon": "1"}, {"rate": "1/200"}, {"kind": "pure"}, ["1"]),
+    "exponential under ρ": ({"kind": "exponential", "epsilon": "1"}, {"rate": "1/200"}, {"kind": "zcdp"}, ["1/8"]),
+    "noisy max": ({"kind": "noisy_max", "epsilon": "1"}, {"scale": "100"}, {"kind": "pure"}, ["1"]),
+    "above threshold": (
+        {"kind": "above_threshold", "epsilon": "1"}, {"scale": "400", "outer": "200"}, {"kind": "pure"}, ["1"]),
+    "gaussian by ρ": ({"kind": "gaussian", "rho": "1/2"}, {"sigma": "100"}, {"kind": "zcdp"}, ["1/2"]),
+    "gaussian by (ε, δ)": (
+        {"kind": "gaussian", "epsilon": "1", "delta": "1/100"}, {"sigma": "187.8"}, {"kind": "approx"}, ["1", "1/100"]),
+}  # fmt: skip
+
+
+def released(name: str) -> Made:
+    mechanism, noise, notion, cost = ENOUGH[name]
+    made = sum_of(AGE, "100")
+    made["data sets"][0]["notion"] = notion
+    made["release"] |= {"mechanism": {**mechanism}, "charges": [[0, list(cost)]]}
+    made["release"]["noise"] = {"grid": "1", "sensitivity": "100", **{k: str(Fraction(x)) for k, x in noise.items()}}
+    return signed(made)
+
+
+@pytest.mark.parametrize("name", ENOUGH)
+def test_just_enough_noise_is_ok_and_a_thousandth_less_is_refuted(name: str) -> None:
+    assert check(released(name)).verdict == "ok", check(released(name))
+    for what in ENOUGH[name][1]:
+        made = released(name)
+        enough = Fraction(made["release"]["noise"][what])
+        factor = Fraction(1001, 1000) if what == "rate" else Fraction(999, 1000)
+        made["release"]["noise"][what] = str(enough * factor)
+        report = check(made)
+        assert report.verdict == "refuted" and "noise is too small" in report.problems[0], (what, report)
+
+
+@pytest.mark.parametrize("name", ENOUGH)
+def test_every_part_of_the_cost_is_compared_v56(name: str) -> None:
+    """V-56: ε and δ are two numbers, and each must be paid."""
+    for i, each in enumerate(ENOUGH[name][3]):
+        made = released(name)
+        if Fraction(each):
+            made["release"]["charges"][0][1][i] = str(Fraction(each) * Fraction(999, 1000))
+            report = check(made)
+            assert report.verdict == "refuted" and "the cost" in report.problems[0], report
+
+
+def test_a_renyi_budget_is_charged_what_the_noise_costs_at_its_order() -> None:
+    for mechanism, noise, rho in (("laplace", {"scale": "100"}, 0.5), ("exponential", {"rate": "1/200"}, 0.125)):
+        made = released(mechanism)
+        made["data sets"][0]["notion"] = {"kind": "renyi", "order": "2"}
+        made["release"]["noise"] |= noise
+        randomised = log((e**2 + e**-1) / (1 + e))  # of randomised response with ε = 1 at order 2
+        due = Fraction(min(2 * rho, randomised))
+        for share, verdict in ((Fraction(10**6 + 1, 10**6), "ok"), (Fraction(999, 1000), "refuted")):
+            made["release"]["charges"] = [[0, [str(due * share)]]]
+            assert check(signed(made)).verdict == verdict, (mechanism, share, check(made))
+
+
+def test_what_is_not_charged_at_all_is_refuted() -> None:
+    made = sum_of(AGE, "100")
+    made["release"]["charges"] = []
+    assert "not charged" in check(made).problems[0]
