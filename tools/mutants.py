@@ -42,9 +42,9 @@ TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker"
 # Tests that do not have the name of the file that they are about. The first are run first.
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
-    "verify/checker/__init__.py": ["tests/verify/test_forged.py"],
-    "verify/checker/columns.py": ["tests/verify/test_forged.py"],
-    "verify/checker/tables.py": ["tests/verify/test_forged.py"],
+    "verify/checker/__init__.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
+    "verify/checker/columns.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
+    "verify/checker/tables.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
     "jail/decode.py": ["tests/jail/test_decode.py", "tests/jail/test_messages.py", "tests/jail/test_lists.py"],
     "jail/state.py": ["tests/jail/test_state.py", "tests/jail/test_ledger.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_samplers.py"],
