@@ -6,8 +6,19 @@ from fractions import Fraction
 
 import pytest
 
+from privjail.ops.carried import Carried
+from privjail.ops.distinct import Distinct
+from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
+from privjail.ops.ranks import Ranks
+from privjail.ops.slice import Slice
+from privjail.ops.source import Unit
+from privjail.ops.tally import Tally
 from privjail.plan.distance import UNBOUNDED, Distance
-from privjail.plan.value import Joint, Listed, Shared, Together, common_grid
+from privjail.plan.domain import CategoryDomain, IntDomain
+from privjail.plan.node import Lit
+from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
+
+from ..tables import World
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -58,3 +69,62 @@ def test_norms(joint: Joint, l1: int, l2: int, linf: int) -> None:
 def test_every_grid_lies_on_the_common_one_and_no_coarser_one_has_all(grids: list[Fraction], common: Fraction) -> None:
     assert common_grid(grids) == common
     assert all((g / common).denominator == 1 for g in grids)
+
+
+ANY = World(
+    (("u", IntDomain(True, 0, 9)), ("x", CategoryDomain(True, ("a", "b"))), ("y", IntDomain(True, 0, 3))),
+    (),
+    Unit("u", 5),
+)
+HEAD = Slice(ANY.source, None, 1)  # a user can change it by ten rows, but there is only one: two, whatever she does
+
+
+def capped_values() -> dict[str, Value]:
+    """Values of which some part moves by a constant."""
+    x, y = (Carried(HEAD, ANY.column(name)) for name in "xy")
+    counts, count = Tally(HEAD, (x,), None), Tally(HEAD, (), None)
+    free, others = Tally(ANY.source, (), None), Tally(ANY.source, (ANY.column("x"),), None)
+    labels = tuple(map(Lit.of, (0, 1)))
+    return {
+        "tally": counts, "sum": Tally(HEAD, (), y), "distinct": Distinct(HEAD, x),
+        "ranks": Ranks(HEAD, y, labels, Fraction(1, 2), Fraction(1, 2), Fraction(0)),
+        "element": Element(counts, 1), "total": Total(counts), "extreme": Extreme("max", counts),
+        "scale": Scale(count, Fraction(2)), "offset": Offset(count, Fraction(2)), "absolute": Absolute(count),
+        "add first": Add(count, free), "add last": Add(free, count),
+        "stack first": Stack((count, free), ("a", "b")), "stack last": Stack((free, count), ("a", "b")),
+        "stack between": Stack((free, count, free), ("a", "b", "c")),
+        "beside": Beside((others, counts), ("a", "b")), "element of a stack": Element(Stack((free, count), ("a", "b")), 0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", capped_values())
+def test_a_constant_distance_anywhere_makes_the_whole_value_capped(name: str) -> None:
+    """V-11: it is not shared out among groups, so the value is charged where all of its rows are, not in one group."""
+    value = capped_values()[name]
+
+    assert HEAD.cap == 2 and value.capped and value.cells == ANY.source.cells
+
+
+def test_a_value_without_such_a_part_is_not_capped() -> None:
+    counts = Tally(ANY.source, (ANY.column("x"),), None)
+    one, other = Element(counts, 0), Element(counts, 1)
+
+    assert not any(v.capped for v in (counts, one, Add(one, other), Stack((one, other), ("a", "b"))))
+    assert one.cells != other.cells and Add(one, other).cells == (*one.cells, *other.cells)
+    assert not Add(one, other).monotone and not Stack((one, other), ("a", "b")).monotone
+
+
+def test_only_what_moves_in_one_direction_is_called_monotone() -> None:
+    """V-13: a noisy maximum of such a vector needs half of the noise."""
+    world = World(
+        (("x", CategoryDomain(True, ("a", "b"))), ("y", IntDomain(True, -1, 1)), ("z", IntDomain(True, -3, 0))), ()
+    )
+    x, y, z = (world.column(name) for name in "xyz")
+    one_way = [Tally(world.source, (x,), None), Tally(world.source, (x,), z), Known(Fraction(3))]
+    counts = one_way[0]
+    one_way += [Total(counts), Extreme("min", counts), Element(counts, 0), Offset(counts, Fraction(1))]
+    labels = tuple(map(Lit.of, (0, 1)))
+    both = [Tally(world.source, (x,), y), Absolute(counts), Tally(ANY.source, (ANY.column("x"),), None),
+            Ranks(world.source, y, labels, Fraction(1), Fraction(0), Fraction(0)), Add(counts, counts)]  # fmt: skip
+
+    assert all(v.monotone for v in one_way) and not any(v.monotone for v in both)
