@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from privjail.jail.charging import EXACT_BITS, FINE, Denominators
+from privjail.curator.folder import JailFolder
+from privjail.jail.charging import EXACT_BITS, FINE, Charging, Denominators
+from privjail.jail.deadline import Deadline, TimeUp
+from privjail.jail.limits import LimitError, Limits
+
+from .jails import make_jail
+from .test_ledger import cells
 
 LONG = 2**EXACT_BITS  # alone one bit too many
 
@@ -23,6 +30,7 @@ LONG = 2**EXACT_BITS  # alone one bit too many
 )
 def test_a_cost_that_is_too_long_to_write_is_rounded_up(cost: Fraction, charged: Fraction) -> None:
     """V-39: half a step rounded down, a million times, is privacy that nobody paid for."""
+    assert FINE == 2**64
     assert Denominators().rounded("ann", "d", cost) == charged >= cost
 
 
@@ -45,3 +53,37 @@ def test_denominators_are_counted_for_each_user_and_data_set() -> None:
     assert denominators.rounded("bob", "d", third) == denominators.rounded("ann", "e", third) == third
     # What was rounded does not count: its denominator was not kept.
     assert denominators.rounded("ann", "d", Fraction(1, 4)) == Fraction(1, 4)
+
+
+def charging(folder: JailFolder, limits: Limits, deadline: Deadline) -> Charging:
+    return Charging(folder.ledger, "ann", "request", "digest", {"program": []}, {}, limits, Denominators(), deadline)
+
+
+def test_a_release_is_charged_in_a_limited_number_of_cells(tmp_path: Path) -> None:
+    """Every step of a path is written and kept for ever; over the limit nothing is charged."""
+    folder = make_jail(tmp_path)
+    whole, *parts = cells()
+    charges = [(whole, (Fraction(1),)), *((part, (Fraction(1, 3),)) for part in parts)]  # 1 + 2 + 2 steps
+    with pytest.raises(LimitError, match="cells charged in one request: 5 is over"):
+        charging(folder, Limits(charged_steps_per_request=4), Deadline(60)).charge(charges)
+    assert folder.state.total(("user", "ann", "census")) == (0,)
+
+    made = charging(folder, Limits(charged_steps_per_request=5), Deadline(60))
+    assert not made.charged
+    made.charge(charges)
+    assert made.charged and folder.state.total(("user", "ann", "census")) == (Fraction(4, 3),)
+
+
+def test_what_is_written_is_the_rounded_cost(tmp_path: Path) -> None:
+    folder = make_jail(tmp_path)
+    charging(folder, Limits(), Deadline(60)).charge([(cells()[0], (Fraction(1, LONG),))])
+    for state in (folder.state, JailFolder(folder.path).state):
+        assert state.total(("dataset", "", "census")) == (Fraction(1, FINE),)
+
+
+def test_nothing_is_charged_when_the_time_is_up(tmp_path: Path) -> None:
+    folder, deadline = make_jail(tmp_path), Deadline(60)
+    deadline._late = True
+    with pytest.raises(TimeUp):
+        charging(folder, Limits(), deadline).charge([(cells()[0], (Fraction(1),))])
+    assert folder.state.total(("user", "ann", "census")) == (0,)

@@ -11,7 +11,7 @@ from privjail.ops.distinct import Distinct
 from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
 from privjail.ops.ranks import Ranks
 from privjail.ops.slice import Slice
-from privjail.ops.source import Unit
+from privjail.ops.source import Column, Unit
 from privjail.ops.tally import Tally
 from privjail.plan.distance import UNBOUNDED, Distance
 from privjail.plan.domain import CategoryDomain, IntDomain
@@ -128,3 +128,12 @@ def test_only_what_moves_in_one_direction_is_called_monotone() -> None:
             Ranks(world.source, y, labels, Fraction(1), Fraction(0), Fraction(0)), Add(counts, counts)]  # fmt: skip
 
     assert all(v.monotone for v in one_way) and not any(v.monotone for v in both)
+
+
+def test_the_distance_of_a_vector_is_that_of_its_largest_element() -> None:
+    source = World((("y", IntDomain(True, 0, 5)),), ()).source
+    count, total = Tally(source, (), None), Tally(source, (), Column(source, "y"))
+
+    assert (count.distance.value, total.distance.value) == (1, 5)
+    for elements in ((count, total), (total, count), (count, total, count)):
+        assert Stack(elements, tuple(range(len(elements)))).distance.value == 5
