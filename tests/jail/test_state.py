@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from privjail.budget.notions import Cost
 from privjail.errors import BudgetExceeded, PlanError
-from privjail.jail.events import Event
+from privjail.jail.events import VERSION, Event, LedgerError
 from privjail.jail.state import NOTIONS, Scope, State
 
 # A notion, and the limit that it is made with: two numbers for (ε, δ), and for Rényi, whose limit is one number.
@@ -153,3 +154,36 @@ def test_charges_of_the_log_count_in_every_scope() -> None:
     state.apply(Event(7, "", charge))
     assert totals(state) == [(Fraction(1, 2), Fraction(1, 4))] * 3  # of groups that exclude each other, the larger
     assert state.total(("user", "bob", "d")) == (0, 0) and state.requests == {("ann", "r"): "x"} and state.releases == 1
+
+
+def test_whoever_is_revoked_or_expired_is_not_active() -> None:
+    state, now = State(), datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    ends = [None, "2026-01-01T00:00:01+00:00", "2026-01-01T00:00:00+00:00"]
+    for seq, (name, expires) in enumerate(zip("abc", ends, strict=True), start=1):
+        state.apply(
+            Event(seq, "", {"type": "user", "name": name, "role": "analyst", "token": name, "expires": expires})
+        )
+    assert [state.users[name].active(now) for name in "abc"] == [True, True, False]
+
+    state.apply(Event(4, "", {"type": "revoke", "scope": "user", "who": "a", "dataset": None}))
+    assert [state.users[name].active(now) for name in "abc"] == [False, True, False]
+
+
+@pytest.mark.parametrize("scope", ["user", "group"])
+def test_a_grant_that_is_taken_back_is_gone_and_what_was_spent_is_not(scope: str) -> None:
+    state = state_with("pure", {}, (scope,))
+    state.spend("ann", [("d", (), (TIGHT,))], {})
+    kind, who, dataset = SCOPES[scope]
+    state.apply(Event(9, "", {"type": "revoke", "scope": kind, "who": who, "dataset": dataset}))
+
+    assert not state.allowed("ann", "d") and totals(state) == [(TIGHT,)] * 3
+    assert state.former[SCOPES[scope]] == (100,)
+
+
+def test_an_entry_that_is_not_known_or_of_another_version_stops_the_ledger() -> None:
+    with pytest.raises(LedgerError, match="not understood"):
+        State().apply(Event(1, "", {"type": "refund"}))
+    for version in ({}, {"version": VERSION - 1}, {"version": VERSION + 1}):
+        with pytest.raises(LedgerError, match="another version"):
+            State().apply(Event(1, "", {"type": "init", **version}))
+    State().apply(Event(1, "", {"type": "init", "version": VERSION}))
