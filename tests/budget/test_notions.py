@@ -150,3 +150,8 @@ def test_noise_asked_for_by_epsilon_and_delta_is_paid_at_its_true_rho(eps: float
     sigma = mechanism.sigma(People().df.shape[0]._value)
     (paid,) = ZCDP().cost(mechanism.loss)
     assert 1 / (2 * sigma * sigma) <= paid <= 1 / (2 * sigma * sigma) * (1 + Fraction(1, 10**5))
+
+
+def test_nothing_spent_is_nothing_in_every_component() -> None:
+    for notion, components in ((PureDP(1), 1), (ApproxDP(1, 0.1), 2), (ZCDP(1), 1), (RenyiDP(5, 1e-6), 1)):
+        assert notion.zero() == (0,) * components == (0,) * len(notion.limit or ())

@@ -123,3 +123,11 @@ def test_where_nothing_is_dropped_a_part_stays_a_part():
         assert GroupHead(part, u, k).cells == part.cells and GroupHead(part, u, k).factor == 2
     assert GroupHead(part, u, 1).cells == TWO_EACH.source.cells
     assert GroupHead(part, x, 1).cells == part.cells  # by another key: twice the part's own distance
+
+
+def test_the_constant_distance_of_few_rows_doubles():
+    """V-11: by any key, twice what the rows move."""
+    head = Slice(ANY_EACH.source, None, 1)
+    few = GroupHead(head, carried(head, ANY_EACH.column("x")), 1)
+
+    assert head.cap == 2 and few.cap == few.edits == few.distance.value == 4

@@ -16,7 +16,7 @@ from privjail.plan.domain import IntDomain
 
 from ..tables import World, edits
 from .checking import about, carried, check_row_wise, check_rows, covers, given, growing, table
-from .worlds import NUMBERS, TWO_EACH
+from .worlds import ANY_EACH, NUMBERS, TWO_EACH
 
 sizes = st.integers(0, 3)
 
@@ -147,3 +147,12 @@ def test_the_widest_window():
     for before, after in ((WIDEST, 0), (0, WIDEST), (WIDEST // 2, WIDEST // 2), (0, -1)):
         with pytest.raises(PlanError, match="between 1 and 256"):
             Window(NUMBERS.source, before, after)
+
+
+def test_the_constant_distance_of_few_rows_grows_with_the_window():
+    """V-11: what moves by a constant moves by (2w - 1) times that constant."""
+    head = Slice(ANY_EACH.source, None, 1)
+
+    assert head.cap == 2 and head.factor is None
+    assert Window(head, 0, 0).distance.value == 2 and Window(head, 1, 1).distance.value == 10
+    assert Window(head, 1, 1).cap == Window(head, 1, 1).edits == 10

@@ -237,7 +237,7 @@ NARROW: dict[str, tuple[str, list[Any], Dom]] = {
         "cut", [FULL, [10 * i for i in range(-1, 12)], [str(i) for i in range(12)], 1, 0],
         Dom("category", False, labels=("0", "10", "9"))),
     "what missing values are filled with": (
-        "fillnull", [column("Int64", 0, 100, null=True), column("Int64", 500, 500)], whole(0, 100)),
+        "fillnull", [column("Int64", 0, 100, null=True), column("Int64", 500, 500)], whole(0, 100, True)),
     "what is not missing": ("fillnull", [column("Int64", 0, 100, null=True), column("Int64", 5, 5)], whole(5, 5)),
     "what is missing is not filled": (
         "fillnull", [column("Int64", 0, 100, null=True), column("Int64", 5, 5, null=True)], whole(0, 100)),
@@ -261,6 +261,8 @@ NARROW: dict[str, tuple[str, list[Any], Dom]] = {
     "the length of texts": ("text", ["len", TEXT, []], whole(0, 4)),
     "hours": ("part", ["hour", column("datetime64[us]", 0, 10**15)], whole(17, 23)),
     "years": ("part", ["year", column("datetime64[us]")], whole(1000, 9000, True)),
+    "the last days of a year": (
+        "part", ["year", column("datetime64[us]", -864_000_000_000, -864_000_000_000)], whole(1970, 1970)),
     "a part that is none": ("part", ["fold", column("datetime64[us]", 0, 10**15)], whole(0, 0)),
     "a function that is none": ("function", ["sin", column("Float64", 0.0, 0.1), 0], Dom("Float64", False, 0.0, 0.5)),
     "a comparison that is none": ("compare", [">=", FULL, 100], Dom("boolean", False)),
