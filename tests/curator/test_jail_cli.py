@@ -230,6 +230,13 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
         (("grant", "ann", "people", "--budget", "1,1e-6"), "one number, got 2 numbers"),
         (("budget", "people", "--raise", "20"), "needs a reason"),
         (("budget", "--raise", "20", "--reason", "x"), "whose budget"),
+        (("budget", "people", "--raise", "5", "--reason", "x"), "--raise does not lower"),
+        (("budget", "people", "--lower", "20", "--reason", "x"), "--lower does not raise"),
+        (("budget", "people", "--lower", "5"), "lowering a budget needs a reason"),
+        (("budget", "people", "--lower", "5", "--raise", "20"), "exclude each other"),
+        (("user", "add", ".."), "no good name"),
+        (("user", "add", "../eve"), "no good name"),
+        (("group", "add", "."), "no good name"),
         (("budget", "nothing"), "no data set 'nothing'"),
         (("revoke", "nobody"), "no user 'nobody'"),
         (("revoke", "ann", "--dataset", "people"), "has no grant"),
@@ -265,7 +272,7 @@ def test_mistakes_end_in_a_message(
     said = capfd.readouterr()
     assert end.value.code in (1, 2) and says in said.err and "Traceback" not in said.err
     assert len(made.events()) == before and not (files / "eve.privjail").exists()
-    assert not (files / "new").exists()
+    assert not (files / "new").exists() and not list(files.parent.glob("*.privjail"))
 
 
 def test_a_damaged_jail_says_so(run: Run, made: JailFolder, files: Path) -> None:
@@ -301,7 +308,11 @@ def test_revocations_hold_at_once_on_a_running_jail(run: Run, made: JailFolder, 
         connection.release(asks)
         made.set_group("team", ["ann"])
         made.grant("team", "people", [5], True, None)
-        assert "may still use people as a member of team" in run("revoke", "ann", "--dataset", "people").stdout
+        # Two of her own five are spent, none of the team's: without her own limit she may spend more.
+        refused = run("revoke", "ann", "--dataset", "people", ok=False).stderr
+        assert "ann may spend up to 5 on 'people'" in refused and "add --widen" in refused
+        said = run("revoke", "ann", "--dataset", "people", "--widen").stdout
+        assert "may still use people as a member of team" in said
         connection.release(asks)
         run("revoke", "team", "--group", "--dataset", "people")
         with pytest.raises(DPError, match="no data set 'people' for you"):

@@ -6,7 +6,6 @@ import datetime
 import getpass
 import json
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Callable
@@ -15,15 +14,26 @@ from pathlib import Path
 from typing import Any
 
 from privjail.budget.notions import NOTIONS, Cost, Notion, RenyiDP, name_of
+from privjail.curator.checks import (
+    check_change_of_cap,
+    check_name,
+    check_new,
+    check_open,
+    check_widening,
+    need_reason,
+    the_dataset,
+    the_group,
+    the_user,
+)
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.jail.events import VERSION, Event, LedgerError, checked, other_version, texts
 from privjail.jail.ledger import DurableLedger
+from privjail.jail.rights import Gain, amount, gains
 from privjail.jail.state import Scope, State
 from privjail.jail.store import open_store
 from privjail.jail.tls import make_certificates, user_certificate
 from privjail.jail.tokens import token_hash
 
-NAME = re.compile(r"[\w.@+-]{1,100}")
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -76,9 +86,21 @@ class JailFolder:
             raise
         return JailFolder(path)
 
-    def _decide(self, make: Callable[[State], dict[str, Any]]) -> None:
-        """Write down a decision that was made on the newest state, and by whom."""
-        self.ledger.decide(lambda state: {**make(state), "by": _curator()})
+    def _decide(self, make: Callable[[State], dict[str, Any]], widen: bool = False) -> list[Gain]:
+        """Write down a decision that was made on the newest state, and by whom; returns who can spend more by it.
+
+        Taking something away lets nobody spend more, unless the curator asks for that with `widen`.
+        """
+        found: list[Gain] = []
+
+        def decide(state: State) -> dict[str, Any]:
+            body = {**make(state), "by": _curator()}
+            found[:] = gains(state, body)
+            widened = check_widening(body, found, widen)
+            return {**body, "widens": widened} if widened else body
+
+        self.ledger.decide(decide)
+        return found
 
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
@@ -87,8 +109,8 @@ class JailFolder:
         """Add a data set; returns warnings. The rows are loaded once, to see that they fit the schema."""
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
 
-        _check_name(name)
-        _check_new(name, self.state)
+        check_name(name)
+        check_new(name, self.state)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
         limit = _new_limit(notion, budget)
@@ -100,7 +122,7 @@ class JailFolder:
                 "notion": notion, "limit": texts(limit), "fingerprint": mark}  # fmt: skip
 
         def make(state: State) -> dict[str, Any]:
-            _check_new(name, state)
+            check_new(name, state)
             for twin in state.datasets.values():
                 if twin.fingerprint == mark:
                     warnings.append(
@@ -125,14 +147,14 @@ class JailFolder:
         """Close a data set for everybody, for good. What was spent stays on the ledger."""
 
         def make(state: State) -> dict[str, Any]:
-            _dataset(state, name)
+            check_open(state, name)
             return {"type": "remove", "name": name}
 
         self._decide(make)
 
     def add_user(self, name: str, role: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
         """Add a user, or give her a new token; returns the contents of her connection file."""
-        _check_name(name)
+        check_name(name)
         if role not in ("analyst", "curator"):
             raise PlanError(f"unknown role {role!r}", do="use analyst or curator")
         token = secrets.token_urlsafe(32)
@@ -153,61 +175,78 @@ class JailFolder:
         self._decide(lambda state: body)
         return file
 
-    def set_group(self, name: str, members: list[str]) -> None:
-        _check_name(name)
+    def set_group(self, name: str, members: list[str], widen: bool = False) -> list[str]:
+        """Set who is in a group; returns warnings. Who leaves it is no longer held by its limits."""
+        check_name(name)
 
         def make(state: State) -> dict[str, Any]:
             for member in members:
-                _user(state, member)
+                the_user(state, member)
             return {"type": "group", "name": name, "members": sorted(set(members))}
 
-        self._decide(make)
+        return [str(gain) for gain in self._decide(make, widen)]
 
-    def grant(self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None) -> None:
-        """Set what a user or a group may spend on a data set. Raising it needs a reason."""
-        self._limit(("group" if group else "user", who, dataset), budget, reason)
+    def grant(self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None) -> list[str]:
+        """Set what a user or a group may spend on a data set; returns warnings. Raising it needs a reason."""
+        scope = ("group" if group else "user", who, dataset)
+        gained = self._limit(scope, budget, reason)
+        state = self.state
+        cap, limit = state.limits[("dataset", "", dataset)], state.limits[scope]
+        warnings = []
+        if cap is not None and limit is not None and any(x > most for x, most in zip(limit, cap, strict=True)):
+            warnings.append(
+                f"the grant of {amount(limit)} is above the cap of {dataset!r}: all users together may spend "
+                f"{amount(cap)}, and {amount(state.total(('dataset', '', dataset)))} of it is spent"
+            )
+        return warnings + [str(gain) for gain in gained if group]
 
-    def raise_budget(self, dataset: str, budget: list[Any], reason: str | None) -> None:
-        """Change the hard cap of a data set."""
-        self._limit(("dataset", "", dataset), budget, reason)
+    def raise_budget(self, dataset: str, budget: list[Any], reason: str | None) -> list[str]:
+        """Raise the hard cap of a data set; returns warnings."""
+        return [str(gain) for gain in self._limit(("dataset", "", dataset), budget, reason, "--raise")]
 
-    def _limit(self, scope: Scope, budget: list[Any], reason: str | None) -> None:
+    def lower_budget(self, dataset: str, budget: list[Any], reason: str | None) -> None:
+        """Lower the hard cap of a data set, at most to what is spent."""
+        self._limit(("dataset", "", dataset), budget, reason, "--lower")
+
+    def _limit(self, scope: Scope, budget: list[Any], reason: str | None, cap: str = "") -> list[Gain]:
         kind, who, dataset = scope
 
         def make(state: State) -> dict[str, Any]:
-            entry = _dataset(state, dataset)
             if kind == "user":
-                _user(state, who)
+                the_user(state, who)
             elif kind == "group":
-                _group(state, who)
-            limit = _limit_under(entry.notion, budget)
+                the_group(state, who)
+            limit = _limit_under(check_open(state, dataset).notion, budget)
             before = state.former.get(scope)
-            if before is not None and any(new > old for new, old in zip(limit, before, strict=True)):
-                _need(reason, "raising a budget")
+            if cap and before is not None:
+                check_change_of_cap(cap, dataset, before, limit, state.total(scope))
+            if cap == "--lower":
+                need_reason(reason, "lowering a budget")
+            elif before is not None and any(new > old for new, old in zip(limit, before, strict=True)):
+                need_reason(reason, "raising a budget")
             return {"type": "limit", "scope": kind, "who": who, "dataset": dataset, "limit": texts(limit),
                     "reason": reason}  # fmt: skip
 
-        self._decide(make)
+        return self._decide(make)
 
-    def revoke(self, who: str, dataset: str | None, group: bool = False) -> list[str]:
+    def revoke(self, who: str, dataset: str | None, group: bool = False, widen: bool = False) -> list[str]:
         """Shut a user out, or take back the grant of a user or a group on one data set; returns warnings."""
         warnings: list[str] = []
 
         def make(state: State) -> dict[str, Any]:
             if group and dataset is None:
                 raise PlanError("a group cannot be shut out as such", do="give --dataset NAME, or revoke its members")
-            (_group if group else _user)(state, who)
+            (the_group if group else the_user)(state, who)
             scope = ("group" if group else "user", who, dataset or "")
             if dataset is not None:
-                _dataset(state, dataset)
+                the_dataset(state, dataset)
                 if scope not in state.limits:
                     raise PlanError(f"{who!r} has no grant on {dataset!r}", do="see: privjail budget")
                 rest = [g for g in state.groups_of(who) if ("group", g, dataset) in state.limits and not group]
                 warnings.extend(f"{who} may still use {dataset} as a member of {g}" for g in rest)
             return {"type": "revoke", "scope": scope[0], "who": who, "dataset": dataset}
 
-        self._decide(make)
-        return warnings
+        return warnings + [str(gain) for gain in self._decide(make, widen)]
 
 
 def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
@@ -223,7 +262,7 @@ def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None)
 
 def renew_anchor(path: Path, reason: str) -> None:
     """Take the ledger as it is for the newest one: the curator says that it is, and why."""
-    _need(reason, "renewing an anchor")
+    need_reason(reason, "renewing an anchor")
     config = read_config(path)
     store = open_store(path, config.get("ledger_url"))
     store.renew_anchor()
@@ -243,42 +282,11 @@ def expect(events: list[Event], given: str) -> None:
         )
 
 
-def _need(reason: str | None, what: str) -> None:
-    if not (reason or "").strip():
-        raise PlanError(f"{what} needs a reason, which is logged", do="give --reason '…'")
-
-
 def _curator() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # no name for this user id
         return str(os.getuid())
-
-
-def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise PlanError(f"{name!r} is no good name", do="use letters, digits and . _ - + @")
-
-
-def _check_new(name: str, state: State) -> None:
-    if name in state.datasets:
-        raise PlanError(f"there was a data set {name!r} before; its budget cannot be set anew", do="use another name")
-
-
-def _dataset(state: State, name: str) -> Any:
-    if name not in state.datasets:
-        raise PlanError(f"there is no data set {name!r}", do="see: privjail dataset list")
-    return state.datasets[name]
-
-
-def _user(state: State, name: str) -> None:
-    if name not in state.users:
-        raise PlanError(f"there is no user {name!r}", do=f"privjail user add {name}")
-
-
-def _group(state: State, name: str) -> None:
-    if name not in state.groups:
-        raise PlanError(f"there is no group {name!r}", do=f"privjail group add {name} MEMBER …")
 
 
 def _new_limit(notion: str, budget: list[Any]) -> Cost:

@@ -20,7 +20,8 @@ from privjail.errors import DPError
 HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
-Reason = Annotated[str | None, typer.Option(help="why; needed to raise a budget, and logged")]
+Reason = Annotated[str | None, typer.Option(help="why; needed to raise or lower a budget, and logged")]
+Widen = Annotated[bool, typer.Option("--widen", help="do it although it lets the users that are named spend more")]
 
 
 def _names(kind: str) -> Callable[[typer.Context, str], list[str]]:
@@ -135,7 +136,11 @@ def user_add(
 
     Again for the same name: a new token, which ends the old one and any revocation. What she spent stays spent.
     """
+    from privjail.curator.checks import check_name
+
+    check_name(name)  # before it is part of a file's name
     folder = _folder(jail)
+    shut_out = name in folder.state.users and folder.state.users[name].revoked
     path = output or Path(f"{name}.privjail")
     there = path.exists()
     # Opened first: a token that cannot be handed over must not replace one that works.
@@ -150,6 +155,7 @@ def user_add(
             raise
         f.truncate()
         json.dump(file, f, indent=1)
+    notes([f"{name} was shut out; the new token ends that, and her grants hold again"] if shut_out else [])
     done("added", f"{name}; hand {path} to her in private: it holds her token, which is kept nowhere else")
 
 
@@ -167,10 +173,14 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
 def group_add(
     name: str,
     members: Annotated[list[str] | None, typer.Argument(help="all its members", autocompletion=_names("users"))] = None,
+    widen: Widen = False,
     jail: Where = HERE,
 ) -> None:
-    """Make a group, or set its members anew. What the group has spent stays with it."""
-    _folder(jail).set_group(name, members or [])
+    """Make a group, or set its members anew. What the group has spent stays with it.
+
+    Refused without --widen if somebody who leaves the group could then spend more.
+    """
+    notes(_folder(jail).set_group(name, members or [], widen))
     done("group", f"{name}: {', '.join(members or ['nobody'])}")
 
 
@@ -192,24 +202,30 @@ def grant(
     jail: Where = HERE,
 ) -> None:
     """Let a user or a group spend on a data set. Every limit that applies must allow a release."""
-    _folder(jail).grant(who, dataset, numbers(budget), group, reason)
+    notes(_folder(jail).grant(who, dataset, numbers(budget), group, reason))
     done("granted", f"{who}: {budget} on {dataset}")
 
 
 @quiet
 def budget(
     dataset: Annotated[str | None, typer.Argument(help="only this data set", autocompletion=_names("datasets"))] = None,
-    raise_to: Annotated[str | None, typer.Option("--raise", help="a new hard cap for the data set")] = None,
+    raise_to: Annotated[str | None, typer.Option("--raise", help="a higher hard cap for the data set")] = None,
+    lower_to: Annotated[str | None, typer.Option("--lower", help="a lower hard cap, at least what is spent")] = None,
     reason: Reason = None,
     jail: Where = HERE,
     as_json: Json = False,
 ) -> None:
     """Show what was spent, by data set, group and user; or change the cap of a data set."""
     folder = _folder(jail)
-    if raise_to is not None:
+    if raise_to is not None or lower_to is not None:
         if dataset is None:
-            raise DPError("whose budget is to be raised?", do="privjail budget NAME --raise 2 --reason …")
-        folder.raise_budget(dataset, numbers(raise_to), reason)
+            raise DPError("whose budget is to be changed?", do="privjail budget NAME --raise 2 --reason …")
+        if raise_to is not None and lower_to is not None:
+            raise DPError("--raise and --lower exclude each other")
+        if raise_to is not None:
+            notes(folder.raise_budget(dataset, numbers(raise_to), reason))
+        else:
+            folder.lower_budget(dataset, numbers(lower_to), reason)
     if dataset is not None and dataset not in folder.state.datasets:
         raise DPError(f"there is no data set {dataset!r}", do="see: privjail dataset list")
     state = folder.state
@@ -246,10 +262,15 @@ def revoke(
         str | None, typer.Option(help="only the grant on this data set", autocompletion=_names("datasets"))
     ] = None,
     group: Annotated[bool, typer.Option("--group", help="WHO is a group")] = False,
+    widen: Widen = False,
     jail: Where = HERE,
 ) -> None:
-    """Shut a user out, or take back one grant. It holds from the next request on."""
-    notes(_folder(jail).revoke(who, dataset, group))
+    """Shut a user out, or take back one grant. It holds from the next request on.
+
+    A grant is a limit too: taking back a group's grant can let a member with a larger one of her own spend more.
+    That is refused without --widen.
+    """
+    notes(_folder(jail).revoke(who, dataset, group, widen))
     done("revoked", who + (f" on {dataset}" if dataset else ""))
 
 

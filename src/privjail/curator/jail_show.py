@@ -80,6 +80,7 @@ def bar(spent: Any, limit: Any) -> str:
 
 def told(body: dict[str, Any], state: State) -> str:
     because = f" because {body['reason']}" if body.get("reason") else ""
+    widened = f"; lets {', '.join(body['widens'])} spend more" if body.get("widens") else ""
     match body["type"]:
         case "charge":
             cost = "; ".join(f"{d}: {', '.join(c)}" for d, _, c in body["charges"])
@@ -94,7 +95,7 @@ def told(body: dict[str, Any], state: State) -> str:
         case "user":
             return f"{body['role']}, until {body['expires']}"
         case "revoke":
-            return f"the grant on {body['dataset']}" if body["dataset"] else "shut out"
+            return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened
         case "group":
-            return ", ".join(body["members"])
+            return ", ".join(body["members"]) + widened
     return because.strip()
