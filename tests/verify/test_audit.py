@@ -301,6 +301,29 @@ def test_the_command_takes_schemas_from_a_jail(tmp_path: Path) -> None:
     assert "no leak found" in shown.stdout and "2 of 2" in shown.stdout
 
 
+def test_a_jail_may_hold_data_sets_without_a_schema(tmp_path: Path) -> None:
+    """Columns that no schema declares are there too, untyped as in the jail: a program may use them."""
+    from privjail.curator.folder import JailFolder
+
+    file = tmp_path / "people.csv"
+    file.write_text("n,free,c\n1,x,a\n")
+    jail = JailFolder.init(tmp_path / "jail", ["localhost"], "127.0.0.1:0", None)
+    jail.add_dataset("people", str(file), {k: SCHEMA[k] for k in "nc"}, [1], "pure", (None, 1))
+    jail.add_dataset("bare", str(file), {}, [1], "pure", (None, 1))
+    jail.ledger.close()
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import privjail as pj\nfrom privjail import pandas as pd\npj.connect('analyst.privjail')\n"
+        "people, bare = pd.read_csv('people'), pd.read_csv('bare')\n"
+        "print(people[people['free'] == 'a'].shape[0].reveal(eps=0.5), list(people.columns))\n"
+        "print(bare[bare['n'] > 3].shape[0].reveal(eps=0.5), list(bare.columns))\n"
+    )
+    shown = command("audit", str(program), "--jail", str(tmp_path / "jail"), "--neighbours", "1", cwd=tmp_path)
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "no leak found" in shown.stdout and "bare" in shown.stdout
+
+
 @pytest.mark.slow
 def test_the_command_tells_in_json(tmp_path: Path) -> None:
     told = command("audit", str(LEAKS / "no_noise.py"), "--neighbours", "1", "--json", cwd=tmp_path)

@@ -117,9 +117,10 @@ class JailFolder:
         origin = origin_of(file, kind, query)
         text = schema if isinstance(schema, dict) else _schema_dict(schema)
         mark = fingerprint(origin)
-        warnings = [*remarks(origin), *self._trial(origin, text, unit)]
+        columns, loose = self._trial(origin, text, unit)
+        warnings = [*remarks(origin), *loose]
         body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit),
-                "notion": notion, "limit": texts(limit), "fingerprint": mark}  # fmt: skip
+                "notion": notion, "limit": texts(limit), "fingerprint": mark, "columns": columns}  # fmt: skip
 
         def make(state: State) -> dict[str, Any]:
             check_new(name, state)
@@ -133,15 +134,19 @@ class JailFolder:
         self._decide(make)
         return warnings
 
-    def _trial(self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]) -> list[str]:
+    def _trial(
+        self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]
+    ) -> tuple[list[str], list[str]]:
+        """Load the rows once: the names of their columns, which are public, and warnings."""
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
         from privjail.catalogue.schema import read_schema
         from privjail.ops.source import Unit
 
-        frame, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
+        _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
         loose = [n for n, d in domains.items() if d.dtype == "untyped"]
-        return [f"columns without a schema are untyped and unbounded: {', '.join(loose)}"] if loose else []
+        said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
+        return list(domains), [said] if loose else []
 
     def remove_dataset(self, name: str) -> None:
         """Close a data set for everybody, for good. What was spent stays on the ledger."""

@@ -87,7 +87,8 @@ def _from_jail(folder: Path | None) -> dict[str, Any]:
         notion = name_of(entry.notion)
         budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
         if not entry.removed:
-            found[name] = Given(entry.schema, entry.unit.column, entry.unit.most_rows, notion, budget)
+            unit = entry.unit
+            found[name] = Given(entry.schema, unit.column, unit.most_rows, notion, budget, entry.columns)
     return found
 
 

@@ -29,6 +29,7 @@ class DatasetEntry:
     unit: Unit
     notion: Notion
     fingerprint: str
+    columns: tuple[str, ...] = ()  # as the data has them, also those that the schema does not declare
     removed: bool = False
 
 
@@ -94,7 +95,9 @@ class State:
         name = body["name"]
         notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
-        self.datasets[name] = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"])
+        columns = tuple(body.get("columns", ()))
+        entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        self.datasets[name] = entry
         self._set(("dataset", "", name), notion.limit)
 
     def _on_remove(self, body: dict[str, Any]) -> None:

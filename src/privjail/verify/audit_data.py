@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from privjail.catalogue.schema import Schema
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TimeDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TimeDomain, UntypedDomain
 from privjail.plan.node import moment
 
 Row = list[str]
@@ -77,7 +77,8 @@ def spelled(domain: Domain, where: str, pick: random.Random) -> str:
             high = domain.upper if domain.upper is not None else low + 20_000 * day
             us = {"low": low, "high": high}.get(where, low + (high - low) // day * pick.randrange(1001) // 1000 * day)
             return datetime.datetime.isoformat(moment(us), sep=" ")
-    return {"low": "", "high": "zz" * 20}.get(where) or pick.choice(("a", "b", "word"))
+    numbers = ("7", "-2.5") if isinstance(domain, UntypedDomain) else ()  # which it counts as, where it is used as one
+    return {"low": "", "high": "zz" * 20}.get(where) or pick.choice(("a", "b", "word", *numbers))
 
 
 def edited(table: Table, schema: Schema, unit: str | None, most: int | None, edit: str) -> Table:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privjail.catalogue.schema import read_schema
+from privjail.catalogue.schema import UNDECLARED, Schema, read_schema
+from privjail.errors import SchemaError
 from privjail.verify.audit_data import dummy, edited
 
 
@@ -23,6 +24,12 @@ class Given:
     most: int | None = 1
     notion: str = "pure"
     budget: tuple[Any, ...] = (1000,)
+    columns: tuple[str, ...] = ()  # all columns in their order, where those of the schema are not all of them
+
+    def declared(self) -> Schema:
+        """The schema with every column in it; what it does not declare is untyped, as in a jail."""
+        schema = read_schema(self.schema)
+        return {name: schema.get(name, UNDECLARED) for name in dict.fromkeys([*self.columns, *schema])}
 
 
 @contextmanager
@@ -45,7 +52,9 @@ def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator
         jail = JailFolder.init(home, ["localhost", "127.0.0.1"], "127.0.0.1:0", None)
         token = jail.add_user("analyst", "analyst", 1)["token"]
         for i, (name, given) in enumerate(data.items()):
-            schema = read_schema(given.schema)
+            schema = given.declared()
+            if not schema and given.unit is None:
+                raise SchemaError(f"no column of {name!r} is known", do="declare its columns in a schema")
             table = dummy(schema, given.unit, rows)
             names, body = edited(table, schema, given.unit, given.most, edit if i == which else "as it is")
             file = Path(folder) / f"{i}.csv"
