@@ -226,14 +226,14 @@ def test_a_stream_ends_with_the_token_that_it_was_opened_with(jail: Any, end: An
     if end is expiring:
         df.shape[0].reveal(eps=1)
         time.sleep(0.5)
-    with pytest.raises(DPError, match="not known here"):
+    with pytest.raises(DPError, match="authentication failed"):
         df.shape[0].reveal(eps=1)
     for _ in range(100):
         if not len(running.handler.streams):
             break
         time.sleep(0.05)
     assert not len(running.handler.streams)
-    with pytest.raises(DPError, match="not known here"):
+    with pytest.raises(DPError, match="authentication failed"):
         df.shape[0].reveal(eps=1)
 
 

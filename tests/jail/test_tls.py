@@ -24,6 +24,7 @@ from privjail import pandas as pd
 from privjail.curator.folder import JailFolder
 from privjail.errors import DPError, PlanError
 from privjail.jail.server import Options, start
+from privjail.jail.tokens import token_hash
 from privjail.jail.tls import make_certificates
 
 
@@ -193,7 +194,7 @@ def test_a_wrong_token_is_refused(jail: Any, token: str) -> None:
         with pytest.raises((DPError, grpc.RpcError, UnicodeError)):
             client.Connection(channel, token)
         return
-    with pytest.raises(DPError, match="who you are is not known here|cannot be reached"):
+    with pytest.raises(DPError, match="authentication failed|cannot be reached"):
         pj.connect(files["ann"]["address"], token=token, certificate=files["ann"]["certificate"])
 
 
@@ -228,7 +229,10 @@ def test_unknown_methods_are_refused(jail: Any) -> None:
         assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_expired_and_revoked_tokens_are_refused(folder: Any, jail: Any, tmp_path: Path) -> None:
+def test_expired_and_revoked_tokens_are_refused(
+    folder: Any, jail: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller is told whether the token expired; the log tells all apart, without a token in it."""
     path, _ = folder
     running, _ = jail
     curator = JailFolder(path)
@@ -238,14 +242,22 @@ def test_expired_and_revoked_tokens_are_refused(folder: Any, jail: Any, tmp_path
         again = curator.add_user("eve", "analyst", 1)
         where = {"address": f"localhost:{running.port}"}
 
-        with pytest.raises(DPError, match="who you are is not known here"):
+        with pytest.raises(DPError, match="authentication failed: the token has expired"):
             connected(late, tmp_path, **where)
-        with pytest.raises(DPError, match="who you are is not known here"):
+        with pytest.raises(DPError, match="authentication failed: the token is not accepted"):
             connected(eve, tmp_path, **where)  # a new token replaced it
         connection = connected(again, tmp_path, **where)
         curator.revoke("eve", None)
-        with pytest.raises(DPError, match="who you are is not known here"):
+        with pytest.raises(DPError, match="authentication failed: the token is not accepted"):
             connection.consumed()  # it holds from the next request on
+    lines = [record.getMessage().rpartition(" (from ")[0] for record in caplog.records]
+    assert lines == [
+        "authentication failed: the token of user 'late' has expired",
+        "authentication failed: the token is unknown: never issued here, or replaced by a newer one",
+        "authentication failed: user 'eve' was revoked",
+    ]
+    for file in (late, eve, again):
+        assert file["token"] not in caplog.text and token_hash(file["token"]) not in caplog.text
 
 
 def test_mutual_tls(folder: Any, tmp_path: Path) -> None:
@@ -257,7 +269,7 @@ def test_mutual_tls(folder: Any, tmp_path: Path) -> None:
         assert connected(ann, tmp_path, **where).user == "ann"
         with pytest.raises(DPError, match="certificates do not match|cannot be reached"):
             connected(ann, tmp_path, key=None, user_certificate=None, **where)
-        with pytest.raises(DPError, match="who you are is not known here"):
+        with pytest.raises(DPError, match="authentication failed"):
             connected(ann, tmp_path, key=bob["key"], user_certificate=bob["user_certificate"], **where)
         # A certificate of the right name from another authority.
         from privjail.jail.tls import user_certificate
@@ -281,7 +293,7 @@ def test_a_certificate_is_compared_at_every_request_of_a_stream(tmp_path: Path) 
         # Her token is another's now, but not her certificate.
         ledger.record({"type": "user", "name": "carl", "role": ann.role, "token": ann.token, "expires": None})
 
-        with pytest.raises(DPError, match="who you are is not known here"):
+        with pytest.raises(DPError, match="authentication failed"):
             df.shape[0].reveal(eps=1)
 
 

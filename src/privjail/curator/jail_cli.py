@@ -311,6 +311,7 @@ def serve(
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
     time_quantum: Annotated[float, typer.Option(help="answer only at multiples of this many seconds")] = 0.0,
     metrics_port: Annotated[int | None, typer.Option(help="serve /metrics for Prometheus on this port")] = None,
+    metrics_host: Annotated[str, typer.Option(help="the address that /metrics listens on")] = "127.0.0.1",
     workers: Annotated[int, typer.Option(help="requests at work at once; see KNOWN_LIMITS, Load")] = 8,
 ) -> None:
     """Serve the jail until it is stopped."""
@@ -326,7 +327,9 @@ def serve(
         signal.signal(each, lambda *_: os.write(tell, b"."))
     running = start(
         jail,
-        Options(host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, url),
+        Options(
+            host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, metrics_host, ledger_url=url
+        ),
     )
     print(f"serving on {host}:{running.port}", flush=True)
     warming = threading.Thread(target=_warm)

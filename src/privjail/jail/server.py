@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import json
 import logging
@@ -25,6 +26,7 @@ from privjail.jail.decode import parse
 from privjail.jail.ledger import DurableLedger
 from privjail.jail.limits import Busy, Limits
 from privjail.jail.metrics import serve_metrics
+from privjail.jail.rejection import RejectionLog, rejection
 from privjail.jail.rpc import grpc
 from privjail.jail.service import Service, on_clock
 from privjail.jail.sessions import Sessions
@@ -35,7 +37,6 @@ from privjail.mechanisms.noise import Noise
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
-NOBODY = DPError("who you are is not known here", do="check the token")
 NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
 TOO_MANY_CALLS = Busy("too many calls of yours are open", do="wait for one of them, or close a session")
@@ -59,6 +60,7 @@ class Options:
     mutual_tls: bool = False
     time_quantum: float = 0.0
     metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
     ledger_url: str | None = None
     limits: Limits = Limits()
 
@@ -95,6 +97,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         self.streams = Streams(options.limits)
         self.calls = Calls(options.limits)
         self.connections = Connections(options.limits)
+        self._rejections = RejectionLog()
 
     def service(self, details: Any) -> Any:
         _, package, method = details.method.split("/") if details.method.count("/") == 2 else ("", "", "")
@@ -135,10 +138,6 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             if authenticate(self._service.ledger.state, caller.digest) is not None:
                 return grpc.StatusCode.UNAVAILABLE, JUST_ADDED
         return grpc.StatusCode.UNAUTHENTICATED, self._rejected(caller)
-
-    def _rejected(self, caller: Caller) -> DPError:
-        """What a caller is told whose token is not accepted."""
-        return NOBODY
 
     def _refuse_one_more(self, caller: Caller) -> tuple[Any, DPError]:
         return grpc.StatusCode.UNAVAILABLE, TOO_MANY_CALLS
@@ -215,6 +214,13 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             log.error("internal error in %s: %s", name, type(e).__name__)
             error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
         return None, (status, spelled(error))
+
+    def _rejected(self, caller: Caller) -> DPError:
+        """What a caller is told whose token is not accepted; the log says more."""
+        now = datetime.datetime.now(datetime.UTC)
+        rejected = rejection(self._service.ledger.state, caller.digest, now)
+        self._rejections.write(rejected, caller.context.peer())
+        return rejected.error
 
     def _user(self, caller: Caller) -> str | None:
         """The user who calls, by the newest state of the ledger: a token can be taken back at any time."""
@@ -317,7 +323,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     server.start()
     metrics = None
     if options.metrics_port is not None:
-        metrics = serve_metrics(service.metrics, service.sessions, options.host, options.metrics_port)
+        metrics = serve_metrics(service.metrics, service.sessions, options.metrics_host, options.metrics_port)
     sweeper = Sweeper(service.sessions, handler.streams)
 
     def end_half_open() -> None:
