@@ -40,6 +40,11 @@ TYPES: dict[str, type[Domain]] = {
     "boolean": BoolDomain, "bool": BoolDomain,
     "datetime": TimeDomain, "date": TimeDomain, "datetime64[us]": TimeDomain,
 }  # fmt: skip
+#: which keys mean something for which types only
+FITS: dict[str, tuple[type[Domain], ...]] = {
+    "range": (IntDomain, FloatDomain, TimeDomain), "outside": (IntDomain, FloatDomain, TimeDomain),
+    "categories": (CategoryDomain,), "ordered": (CategoryDomain,),
+}  # fmt: skip
 KEYS = {"type", "range", "outside", "categories", "ordered", "na_value", "fill"}
 
 
@@ -90,11 +95,14 @@ def _column(name: str, entry: Any) -> ColumnSchema:
     outside = entry.get("outside", "clip")
     if outside not in ("clip", "null"):
         raise SchemaError(f"column {name!r}: outside must be 'clip' or 'null', got {outside!r}")
-    for key, fits in {"range": (IntDomain, FloatDomain, TimeDomain), "categories": (CategoryDomain,)}.items():
+    for key, fits in FITS.items():
         if key in entry and not issubclass(kind, fits):
             raise SchemaError(f"column {name!r}: a {kind.dtype} column has no {key}")
     marks = entry.get("na_value", [])
-    marks = tuple(str(m) for m in (marks if isinstance(marks, list) else [marks]))
+    marks = marks if isinstance(marks, list) else [marks]
+    if any(not isinstance(mark, (str, int, float)) for mark in marks):
+        raise SchemaError(f"column {name!r}: na_value must be text, a number or true/false, or a list of these")
+    marks = tuple(str(mark) for mark in marks)
     fill = entry.get("fill")
     domain = _domain(name, kind, entry, nullable=fill is None)
     fill = _checked_fill(name, domain, fill)
@@ -113,9 +121,12 @@ def _domain(name: str, kind: type[Domain], entry: Mapping[str, Any], nullable: b
         texts = [str(label) for label in labels]
         if len(set(texts)) != len(texts):
             raise SchemaError(f"column {name!r}: two categories are written the same")
-        if any(not isinstance(label, (str, int, float, bool)) for label in labels):
+        if any(not isinstance(label, (str, int, float, bool)) or label != label for label in labels):
             raise SchemaError(f"column {name!r}: categories must be text, numbers or true/false")
-        return CategoryDomain(nullable, tuple(labels), bool(entry.get("ordered", False)))
+        ordered = entry.get("ordered", False)
+        if not isinstance(ordered, bool):
+            raise SchemaError(f"column {name!r}: ordered must be true or false, got {ordered!r}")
+        return CategoryDomain(nullable, tuple(labels), ordered)
     if kind in (IntDomain, FloatDomain, TimeDomain):
         low, high = _range(name, kind, entry.get("range"))
         return kind(nullable, low, high)
@@ -134,39 +145,49 @@ def _range(name: str, kind: type[Domain], bounds: Any) -> tuple[Any, Any]:
 
 
 def _bound(name: str, kind: type[Domain], bound: Any) -> Any:
-    if bound is None:
-        return None
+    return None if bound is None else _constant(name, kind, bound, "range")
+
+
+def _constant(name: str, kind: type[Domain], value: Any, key: str) -> Any:
+    """A number or a date of the schema, as a column of this kind holds it: exactly, or not at all."""
     if kind is TimeDomain:
-        if isinstance(bound, str):
-            try:
-                bound = datetime.datetime.fromisoformat(bound)
-            except ValueError:
-                raise SchemaError(f"column {name!r}: {bound!r} is no date") from None
-        if not isinstance(bound, datetime.date):
-            raise SchemaError(f"column {name!r}: the range of a datetime column is two dates")
-        return micros(bound)
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
-        raise SchemaError(f"column {name!r}: a range needs finite numbers, got {bound!r}")
+        return _moment(name, value, key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        raise SchemaError(f"column {name!r}: {key} needs finite numbers, got {value!r}")
     if kind is FloatDomain:
-        return float(bound)
-    if bound != int(bound) or not -(2**63) <= bound < 2**63:
-        raise SchemaError(f"column {name!r}: the range of an Int64 column is two whole numbers of 64 bits")
-    return int(bound)
+        try:
+            return float(value)
+        except OverflowError:
+            raise SchemaError(f"column {name!r}: {key} needs numbers that a Float64 can hold") from None
+    if value != int(value) or not -(2**63) <= value < 2**63:
+        raise SchemaError(f"column {name!r}: {key} of an Int64 column needs whole numbers of 64 bits, got {value!r}")
+    return int(value)
+
+
+def _moment(name: str, value: Any, key: str) -> int:
+    try:
+        if isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value)
+        if isinstance(value, datetime.date):
+            return micros(value)
+    except (ValueError, OverflowError):
+        raise SchemaError(f"column {name!r}: {key}: {value!r} is no date", do="write it as 2026-01-31") from None
+    raise SchemaError(f"column {name!r}: {key} of a datetime column needs dates, got {value!r}")
 
 
 def _checked_fill(name: str, domain: Domain, fill: Any) -> Any:
     if fill is None:
         return None
-    if isinstance(domain, TimeDomain):
-        fill = _bound(name, TimeDomain, fill)
-    elif not domain.accepts(fill) or (isinstance(domain, CategoryDomain) and domain.code(fill) is None):
-        raise SchemaError(f"column {name!r}: fill = {fill!r} does not fit the column")
     if isinstance(domain, (IntDomain, FloatDomain, TimeDomain)):
+        fill = _constant(name, type(domain), fill, "fill")
         below = domain.lower is not None and fill < domain.lower
         if below or (domain.upper is not None and fill > domain.upper):
             raise SchemaError(f"column {name!r}: fill lies outside the range")
-        if isinstance(domain, IntDomain):
-            fill = int(fill)
+        return fill
+    scalar = isinstance(fill, (str, int, float))
+    known = not isinstance(domain, CategoryDomain) or (scalar and domain.code(fill) is not None)
+    if not scalar or not domain.accepts(fill) or not known:
+        raise SchemaError(f"column {name!r}: fill = {fill!r} does not fit the column")
     return fill
 
 
