@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
 import hashlib
 import re
 from pathlib import Path
@@ -13,6 +11,7 @@ import polars as pl
 
 from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import open_parquet, read_csv_text
+from privjail.catalogue.sql import query_rows
 from privjail.errors import SchemaError
 
 KINDS = ("csv", "parquet", "folder", "sqlite", "duckdb", "postgres")
@@ -55,7 +54,7 @@ def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
             return open_parquet(Path(place))
         case "folder":
             return open_parquet(*_files(place))
-    return _sql(origin["kind"], place, origin["query"])
+    return query_rows(origin["kind"], place, origin["query"])
 
 
 def _files(place: str) -> list[Path]:
@@ -63,60 +62,6 @@ def _files(place: str) -> list[Path]:
     if not files:
         raise SchemaError("the folder holds no Parquet files")
     return files
-
-
-def _sql(kind: str, place: str, query: str) -> pl.DataFrame:
-    """The rows of a query, all as text like a CSV file's: what a column is, the schema says and not the data."""
-    try:
-        with contextlib.closing(_connection(kind, place)) as connection:
-            cursor = connection.execute(query)
-            names = [column[0] for column in cursor.description]
-            rows = cursor.fetchall()
-    except SchemaError:
-        raise
-    except Exception as e:  # each driver has its own errors, whose texts may quote data
-        failed = type(e).__name__
-    else:
-        if len(set(names)) != len(names):
-            raise SchemaError("the query gives two columns of the same name")
-        columns = ([_text(row[i]) for row in rows] for i in range(len(names)))
-        return pl.DataFrame([pl.Series(n, c, dtype=pl.String()) for n, c in zip(names, columns, strict=True)])
-    # Outside the except block, so that the error has no __context__ to look into.
-    raise SchemaError(f"the {kind} query failed ({failed})", do="run it by hand to see why")
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, (bytes, memoryview)):
-        return None
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return str(value.isoformat(sep=" "))
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))  # as a file would spell it
-    return str(value)
-
-
-def _connection(kind: str, place: str) -> Any:
-    if kind != "postgres" and not Path(place).is_file():
-        raise SchemaError(f"there is no file {Path(place).name!r}")
-    if kind == "sqlite":
-        import sqlite3
-
-        file = sqlite3.connect(f"{Path(place).as_uri()}?mode=ro", uri=True)
-        file.text_factory = lambda text: text.decode("utf-8", "replace")
-        return file
-    try:
-        if kind == "duckdb":
-            import duckdb
-
-            return duckdb.connect(place, read_only=True)
-        import psycopg
-    except ImportError:
-        raise SchemaError(f"{kind} needs another package", do=f"pip install 'privjail[{kind}]'") from None
-    connection = psycopg.connect(place, connect_timeout=10)
-    connection.read_only = True
-    return connection
 
 
 def remarks(origin: dict[str, Any]) -> list[str]:
