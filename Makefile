@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo dist test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -17,6 +17,7 @@ $(READY): pyproject.toml
 	  echo 'On Debian and Ubuntu: sudo apt install python3.11-venv. Then run make again.'; exit 1; }
 	@echo 'setting up .venv (once) …'
 	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip uninstall --quiet --yes privjail 2>/dev/null  # PyPI's other package of our import name
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' || { \
 	  echo 'The packages could not be installed. pip needs a package index: see its message above.'; exit 1; }
 	@touch $@
@@ -63,6 +64,13 @@ mutants: $(READY)  ## change one thing in the trusted code at a time, and see wh
 
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py
+
+dist:            ## build a wheel and an sdist into dist/, to install elsewhere: pip install dist/privjail_dp-….whl
+	@$(PYTHON) -m venv build/environment
+	@build/environment/bin/python -m pip install --quiet --disable-pip-version-check build
+	@rm -rf dist
+	@build/environment/bin/python -m build --outdir dist . > build/log || { cat build/log; exit 1; }
+	@ls dist
 
 clean:           ## remove the environment and caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

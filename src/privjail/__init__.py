@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP
-from privjail.errors import (
+from privjail.distribution import __version__, check_alone
+
+check_alone()  # before any file is imported that may be another package's
+
+from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E402
+from privjail.errors import (  # noqa: E402
     BudgetError,
     BudgetExceeded,
     DPError,
@@ -14,8 +18,8 @@ from privjail.errors import (
     RowsError,
     SchemaError,
 )
-from privjail.prisoner import Prisoner
-from privjail.sensitive import (
+from privjail.prisoner import Prisoner  # noqa: E402
+from privjail.sensitive import (  # noqa: E402
     SensitiveFloat,
     SensitiveInt,
     above_threshold,
@@ -29,8 +33,8 @@ from privjail.sensitive import (
     reveal_all,
     top_k,
 )
-from privjail.session import budget, connect, consumed_privacy_budget, disconnect
-from privjail.verify.certificate import certify
+from privjail.session import budget, connect, consumed_privacy_budget, disconnect  # noqa: E402
+from privjail.verify.certificate import certify  # noqa: E402
 
 __all__ = [
     "ApproxDP",
@@ -49,6 +53,7 @@ __all__ = [
     "SensitiveFloat",
     "SensitiveInt",
     "ZCDP",
+    "__version__",
     "above_threshold",
     "budget",
     "certify",

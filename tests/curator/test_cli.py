@@ -177,7 +177,7 @@ def test_a_thin_install_says_what_to_install(folder: Path, package: str) -> None
     done = privjail(folder, "schema", "draft", "ward.csv", code=code)
 
     assert done.returncode == 1
-    assert "pip install 'privjail[jail]'" in done.stderr
+    assert "pip install 'privjail-dp[jail]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -48,7 +48,7 @@ def query_rows(kind: str, place: str, query: str) -> pl.DataFrame:
         return pl.DataFrame([pl.Series(n, c, dtype=pl.String()) for n, c in zip(names, columns, strict=True)])
     # Outside the except block, so that the error has no __context__ to look into.
     if failed is None:
-        raise SchemaError(f"{kind} needs another package", do=f"pip install 'privjail[{kind}]'")
+        raise SchemaError(f"{kind} needs another package", do=f"pip install 'privjail-dp[{kind}]'")
     raise SchemaError(
         f"the {kind} query failed ({failed})", do="run it by hand to see why; it must be one SELECT that writes nothing"
     )

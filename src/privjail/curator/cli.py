@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import sys
 from enum import StrEnum
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from privjail.curator import verify_cli
 from privjail.curator.jail_cli import register
+from privjail.distribution import __version__
 from privjail.errors import DPError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run() -> None:
 @app.command()
 def version() -> None:
     """Print the version."""
-    print(f"privjail {installed_version('privjail')}")
+    print(f"privjail {__version__}")
 
 
 @schema_app.command("draft")

@@ -28,7 +28,7 @@ def api() -> Any:
     try:
         import tenseal.sealapi as found
     except ImportError:
-        raise DPError("encryption needs another package", do="pip install 'privjail[encrypted]'") from None
+        raise DPError("encryption needs another package", do="pip install 'privjail-dp[encrypted]'") from None
     return found
 
 

@@ -32,7 +32,7 @@ def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise DPError("PostgreSQL needs another package", do="pip install 'privjail[postgres]'") from None
+        raise DPError("PostgreSQL needs another package", do="pip install 'privjail-dp[postgres]'") from None
     return psycopg
 
 

@@ -15,7 +15,7 @@ def _crypto() -> Any:
     try:
         from cryptography import x509
     except ImportError:
-        raise DPError("certificates need another package", do="pip install 'privjail[jail]'") from None
+        raise DPError("certificates need another package", do="pip install 'privjail-dp[jail]'") from None
     return x509
 
 

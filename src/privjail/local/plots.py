@@ -20,7 +20,7 @@ def canvas(panels: int, title: str, width: float = 4.6) -> tuple[Any, list[Any]]
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise PlanError("drawing needs matplotlib", do="pip install 'privjail[plots]'") from None
+        raise PlanError("drawing needs matplotlib", do="pip install 'privjail-dp[plots]'") from None
     figure = Figure(figsize=(width * panels, 3.6), layout="constrained")
     figure.suptitle(title, fontsize=11)
     axes = [figure.add_subplot(1, panels, i + 1) for i in range(panels)]
