@@ -22,6 +22,7 @@ def check_alone(folder: str = os.path.dirname(os.path.dirname(os.path.abspath(__
     for name in names:
         if name.lower().startswith(OTHER) and name.endswith((".dist-info", ".egg-info")):
             raise ImportError(
-                f"another package named 'privjail' is installed in {folder!r} ({name}): it and {DISTRIBUTION} overwrite "
-                f"each other's files.\n  do:   pip uninstall privjail {DISTRIBUTION}, then install {DISTRIBUTION} again"
+                f"another package named 'privjail' is installed in {folder!r} ({name}): it and {DISTRIBUTION} "
+                f"overwrite each other's files.\n  do:   pip uninstall privjail {DISTRIBUTION}, then install "
+                f"{DISTRIBUTION} again"
             )

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from privjail.errors import DPError
+from privjail.faults import explained
 
 
 def plain(text: str) -> str:
@@ -21,7 +22,12 @@ def told(notes: Console) -> Iterator[None]:
     """What is wrong and what to do, without a traceback that might show a value."""
     try:
         yield
-    except DPError as wrong:
+    except (typer.Exit, typer.Abort):  # which are RuntimeErrors
+        raise
+    except Exception as error:
+        wrong = error if isinstance(error, DPError) else explained(error)
+        if wrong is None:
+            raise
         notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
         notes.print(plain(str(wrong)), markup=False, highlight=False)
         raise typer.Exit(2) from None

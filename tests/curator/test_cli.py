@@ -149,7 +149,7 @@ def test_check_counts_rows_beyond_the_bound_of_a_unit(folder: Path) -> None:
         (("schema", "check", "ward.csv", "other.json"), "columns that the data lacks"),
         (("schema", "check", "ward.csv", "ward.json", "--unit", "nobody"), "nobody"),
         (("schema", "check", "ward.csv", "ward.json", "--max-rows-per-unit", "2"), "--unit"),
-        (("schema", "draft", "ward.csv", "-o", "missing/folder.json"), "cannot be written"),
+        (("schema", "draft", "ward.csv", "-o", "missing/folder.json"), "no such file or folder"),
         (("schema", "draft", "noise.parquet"), "cannot be read as Parquet"),
     ],
 )

@@ -126,7 +126,7 @@ def test_the_token_is_in_the_connection_file_and_nowhere_else(run: Run, made: Ja
 
 def test_a_token_that_cannot_be_handed_over_replaces_nothing(run: Run, made: JailFolder, files: Path) -> None:
     before = made.state.users["ann"].token
-    assert "No such file" in run("user", "add", "ann", "-o", "nowhere/ann.privjail", ok=False).stderr
+    assert "no such file" in run("user", "add", "ann", "-o", "nowhere/ann.privjail", ok=False).stderr
     (files / "link").symlink_to(files / "elsewhere")
     run("user", "add", "ann", "-o", "link", ok=False)
     run("user", "add", "not good", "-o", "new", ok=False)

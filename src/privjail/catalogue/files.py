@@ -75,7 +75,7 @@ def open_parquet(*paths: Path) -> pl.DataFrame | OnDisk:
 
 def _need_file(path: Path) -> None:
     if not path.is_file():
-        raise SchemaError(f"there is no file {path.name!r}")
+        raise SchemaError(f"there is no file {path.name!r}", do="check the path")
 
 
 def _distinct(names: list[str], where: str) -> None:

@@ -13,6 +13,7 @@ from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import open_parquet, read_csv_text
 from privjail.catalogue.sql import query_rows
 from privjail.errors import SchemaError
+from privjail.faults import FILES
 
 KINDS = ("csv", "parquet", "folder", "sqlite", "duckdb", "postgres")
 
@@ -60,7 +61,7 @@ def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
 def _files(place: str) -> list[Path]:
     files = sorted(Path(place).glob("*.parquet"))
     if not files:
-        raise SchemaError("the folder holds no Parquet files")
+        raise SchemaError("the folder holds no Parquet files", do="name a folder with files that end in .parquet")
     return files
 
 
@@ -83,6 +84,7 @@ def fingerprint(origin: dict[str, Any]) -> str:
             with path.open("rb") as f:
                 while block := f.read(2**20):
                     digest.update(block)
-        except OSError:
-            raise SchemaError(f"{path.name!r} cannot be read") from None
+        except OSError as e:
+            wrong, do = FILES.get(e.errno or 0, (f"cannot be read: {e.strerror}", None))
+            raise SchemaError(f"{path.name!r} {wrong}", do=do) from None
     return digest.hexdigest()

@@ -76,7 +76,9 @@ def _load(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as e:
-        raise SchemaError(f"the schema {path.name!r} cannot be read: {e.strerror}") from None
+        raise SchemaError(f"the schema {path.name!r} cannot be read: {e.strerror}", do="check the path") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"the schema {path.name!r} is no text in UTF-8", do="save it as UTF-8") from None
     try:
         return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except (tomllib.TOMLDecodeError, json.JSONDecodeError) as e:

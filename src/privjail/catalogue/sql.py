@@ -23,7 +23,7 @@ Rows = tuple[list[str], list[Any]]  # names of columns, and rows
 SQLITE_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 SQLITE_REFUSED = {"load_extension", "fts3_tokenizer", "writefile", "readfile", "edit"}
 #: No file but the database itself, no extension, and no setting that could change this.
-DUCKDB_CLOSED = {
+DUCKDB_CLOSED: dict[str, Any] = {
     "enable_external_access": "false", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
     "lock_configuration": "true",
 }  # fmt: skip

@@ -22,6 +22,7 @@ from privjail.curator import verify_cli
 from privjail.curator.jail_cli import register
 from privjail.distribution import __version__
 from privjail.errors import DPError
+from privjail.faults import FILES, explained
 
 if TYPE_CHECKING:
     from privjail.curator.check import ColumnReport
@@ -65,8 +66,11 @@ def run() -> None:
     """Run the command line; a mistake of the caller ends in a message, not in a traceback."""
     try:
         app(prog_name="privjail")
-    except DPError as e:
-        print(f"privjail: {e}", file=sys.stderr)
+    except Exception as e:
+        wrong = e if isinstance(e, DPError) else explained(e)
+        if wrong is None:
+            raise
+        print(f"privjail: {wrong}", file=sys.stderr)
         raise SystemExit(1) from None
 
 
@@ -101,7 +105,8 @@ def schema_draft(
         try:
             out.write_text(text, encoding="utf-8")
         except OSError as e:
-            raise DPError(f"{out.name!r} cannot be written: {e.strerror}") from None
+            wrong, do = FILES.get(e.errno or 0, (f"cannot be written: {e.strerror}", None))
+            raise DPError(f"{out.name!r} {wrong}", do=do) from None
     messages = Console(stderr=True)
     messages.print(Panel(LEAK, title="edit before use", border_style="yellow", title_align="left"))
     if out is not None:

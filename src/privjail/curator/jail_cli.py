@@ -149,7 +149,7 @@ def user_add(
         os.fchmod(fd, 0o600)
         try:
             file = folder.add_user(name, role, days, mutual_tls)
-        except DPError:
+        except BaseException:
             if not there:
                 path.unlink()
             raise
@@ -306,21 +306,27 @@ def verify(
 def serve(
     jail: Where = HERE,
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(help="0 picks a free port; default: the one given to `init`")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="0 picks a free port; default: the one given to `init`", min=0, max=65535)
+    ] = None,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="clients must show a certificate too")] = False,
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
     time_quantum: Annotated[float, typer.Option(help="answer only at multiples of this many seconds")] = 0.0,
-    metrics_port: Annotated[int | None, typer.Option(help="serve /metrics for Prometheus on this port")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="serve /metrics for Prometheus on this port", min=0, max=65535)
+    ] = None,
     metrics_host: Annotated[str, typer.Option(help="the address that /metrics listens on")] = "127.0.0.1",
     workers: Annotated[int, typer.Option(help="requests at work at once; see KNOWN_LIMITS, Load")] = 8,
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
+    from privjail.faults import check_listen
     from privjail.jail.server import Options, start
 
     config = read_config(jail)
     url = config.get("ledger_url")
     port = int(config["address"].rpartition(":")[2]) if port is None else port
+    check_listen(host, port, "the jail")
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
     told, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):

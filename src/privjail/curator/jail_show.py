@@ -16,6 +16,7 @@ from rich.table import Table
 
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import DPError
+from privjail.faults import explained
 from privjail.jail.events import amounts
 from privjail.jail.state import State
 
@@ -31,8 +32,13 @@ def quiet(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except DPError as e:
             print(f"{type(e).__name__}: {e}", file=sys.stderr)
-        except OSError as e:
-            print(f"privjail: {e.strerror}: {e.filename}" if e.filename else f"privjail: {e}", file=sys.stderr)
+        except (typer.Exit, typer.Abort):  # which are RuntimeErrors
+            raise
+        except Exception as e:
+            wrong = explained(e)
+            if wrong is None:
+                raise
+            print(f"privjail: {wrong}", file=sys.stderr)
         raise typer.Exit(1) from None
 
     return run

@@ -6,6 +6,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from privjail.faults import check_listen
+
 
 class Metrics:
     """How many releases were answered and refused."""
@@ -45,6 +47,7 @@ def serve_metrics(metrics: Metrics, sessions: Any, host: str, port: int) -> Thre
         def log_message(self, format: str, *args: Any) -> None:
             """Requests for metrics are not logged."""
 
+    check_listen(host, port, "/metrics")
     server = ThreadingHTTPServer((host, port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

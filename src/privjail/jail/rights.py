@@ -126,10 +126,12 @@ def gains(state: State, body: dict[str, Any]) -> list[Gain]:
 
 def _concerned(state: State, after: State) -> Iterator[tuple[str, str]]:
     """Users and data sets between which a limit, a membership or a revocation differs."""
-    limits = {scope for scope in state.limits.keys() | after.limits.keys()
-              if state.limits.get(scope) != after.limits.get(scope) or (scope in state.limits) != (scope in after.limits)}  # fmt: skip
-    moved = {u for g in state.groups.keys() | after.groups.keys()
-             for u in state.groups.get(g, frozenset()) ^ after.groups.get(g, frozenset())}  # fmt: skip
+    missing = object()
+    scopes = state.limits.keys() | after.limits.keys()
+    limits = {s for s in scopes if state.limits.get(s, missing) != after.limits.get(s, missing)}
+    nobody: frozenset[str] = frozenset()
+    groups = state.groups.keys() | after.groups.keys()
+    moved = {user for g in groups for user in state.groups.get(g, nobody) ^ after.groups.get(g, nobody)}
     changed = {name for name, entry in after.users.items() if state.users.get(name) != entry}
     for dataset in sorted(after.datasets):
         if changed_limits := {scope[:2] for scope in limits if scope[2] == dataset}:

@@ -320,10 +320,10 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
         port = server.add_insecure_port(address)
     else:
         port = server.add_secure_port(address, _credentials(folder, options.mutual_tls))
-    server.start()
     metrics = None
     if options.metrics_port is not None:
         metrics = serve_metrics(service.metrics, service.sessions, options.metrics_host, options.metrics_port)
+    server.start()
     sweeper = Sweeper(service.sessions, handler.streams)
 
     def end_half_open() -> None:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from privjail.faults import FILES, disk_fault
 from privjail.jail.anchor import UNSETTLED, Anchor, Note, machine_run, owed
 from privjail.jail.events import Event, LedgerError, checked, linked, rolled_back, unanswered
 
 Row = tuple[Any, Any, Any]
+RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would give out again what is spent"
 FIRST = -(2**63)  # below any entry, so that none is overlooked
 
 
@@ -108,17 +110,29 @@ TABLES = (
 class Guarded:
     """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, (json.JSONDecodeError, RecursionError)):
-            raise LedgerError("the ledger is damaged: an entry is not readable") from None
+            raise LedgerError("the ledger is damaged: an entry is not readable", do=RESTORE) from None
         if isinstance(error, sqlite3.Error):
             name = getattr(error, "sqlite_errorname", type(error).__name__)
-            if name in ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN"):
-                raise LedgerError(f"the ledger cannot be written now ({name})") from None
-            raise LedgerError(f"the ledger's database is damaged ({name})") from None
+            raise self._explained(name) from None
+
+    def _explained(self, name: str) -> LedgerError:
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            wrong = f"the ledger cannot be written now ({name}): another process keeps it busy"
+            return LedgerError(wrong, do="try again; if it stays so, look for a process that hangs")
+        if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
+            fault = disk_fault(self._folder)
+            if fault is not None:
+                return LedgerError(f"the ledger cannot be written now ({name}): its folder {fault[0]}", do=fault[1])
+            return LedgerError(f"the ledger cannot be written now ({name})", do="check its disk and its files' modes")
+        return LedgerError(f"the ledger's database is damaged ({name})", do=RESTORE)
 
 
 class SQLiteStore(Store):
@@ -132,7 +146,7 @@ class SQLiteStore(Store):
     def __init__(self, folder: Path, new: bool = False) -> None:
         super().__init__()
         self._anchor = Anchor(folder)
-        self._lock, self._guarded = threading.RLock(), Guarded()
+        self._lock, self._guarded = threading.RLock(), Guarded(folder)
         self._safe = 0  # the newest entry that is known to be on disk
         self._run = ""  # what notes say of the machine's run, if not which one it is
         self._version: int | None = None  # of the file, as SQLite counts the changes of others
@@ -157,7 +171,7 @@ class SQLiteStore(Store):
     def start(self) -> list[Event]:
         with self._lock, self._guarded:
             if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
-                raise LedgerError("the ledger's database is damaged")
+                raise LedgerError("the ledger's database is damaged", do=RESTORE)
             # Inside a transaction, so that nobody else is between noting an entry and writing it.
             with self.writing() as writing:
                 events = self.news()
@@ -238,7 +252,9 @@ class SQLiteStore(Store):
         try:
             self._anchor.write(event.seq % 2, Note(event, answer, self._safe, self._run), sync=not machine_run())
         except OSError as e:
-            raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
+            raise LedgerError(
+                f"the ledger's anchor cannot be written: {e.strerror}", do=FILES.get(e.errno or 0, ("", None))[1]
+            ) from None
         self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (event.seq, event.hash, event.text, answer))
 
     def since(self, seq: int) -> list[Row]:

@@ -111,7 +111,7 @@ def audit(
 ) -> Report:  # fmt: skip
     """Run a program on dummy data and on neighbours of it, with the answers of the first run, and compare."""
     if not Path(program).is_file():
-        raise DPError(f"there is no program {str(program)!r}")
+        raise DPError(f"there is no program {str(program)!r}", do="check the path")
     with ExitStack() as stack:
         at = within or stack.enter_context(auditor())
         job = {
