@@ -35,7 +35,6 @@ from privjail.jail.tls import make_certificates, user_certificate
 from privjail.jail.tokens import token_hash
 
 
-
 def read_config(path: Path) -> dict[str, Any]:
     """What `privjail init` wrote down."""
     file = path / "jail.json"

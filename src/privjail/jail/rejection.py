@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import secrets
 import threading
 import time
 from enum import Enum
@@ -52,10 +51,10 @@ def rejection(state: State, digest: str | None, now: datetime.datetime) -> Rejec
     """Why a call with a token of this hash is refused. A token that is valid now lacks its certificate."""
     if digest is None:
         return Rejection(Reason.MISSING)
-    found = [user for user in list(state.users.values()) if secrets.compare_digest(user.token, digest)]
-    if not found:
+    name = state.tokens.get(digest)
+    if name is None:
         return Rejection(Reason.UNKNOWN)
-    user = found[0]
+    user = state.users[name]
     if user.revoked:
         return Rejection(Reason.REVOKED, user.name)
     return Rejection(Reason.CERTIFICATE if user.active(now) else Reason.EXPIRED, user.name)

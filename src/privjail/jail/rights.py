@@ -95,6 +95,7 @@ def preview(state: State, body: dict[str, Any]) -> State:
     copy = State(
         datasets={name: replace(entry) for name, entry in state.datasets.items()},
         users={name: replace(entry) for name, entry in state.users.items()},
+        tokens=dict(state.tokens),
         groups=dict(state.groups),
         limits=dict(state.limits),
         former=dict(state.former),
