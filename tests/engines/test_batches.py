@@ -202,7 +202,7 @@ def test_batches_that_nobody_waits_for_are_not_begun(monkeypatch):
         threading.Event().wait(0.05)
 
     with pytest.raises(ValueError):
-        list(batches._in_parallel(lambda rows: [], (lambda i=i: read(i) for i in range(100))))
+        list(batches._in_parallel(lambda rows: [], (lambda i=i: read(i) for i in range(100)), 100))
     threading.Event().wait(0.3)
     assert len(begun) <= 2 + (os.cpu_count() or 1)
 

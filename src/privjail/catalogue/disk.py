@@ -81,9 +81,10 @@ class OnDisk:
     def height(self) -> int:
         return int(self._checked(self.lazy().select(pl.len()).collect(engine="streaming")).item())
 
-    def select(self, columns: Sequence[Any]) -> pl.DataFrame:
-        """Some columns, held as a whole."""
-        return self._checked(self.lazy().select(columns).collect())
+    def select(self, columns: Sequence[Any], rows: tuple[int, int] | None = None) -> pl.DataFrame:
+        """Some columns, held as a whole, or only some of their rows: from which one on, and how many."""
+        lazy = self.lazy() if rows is None else self.lazy().slice(*rows)
+        return self._checked(lazy.select(columns).collect())
 
     def _checked(self, read: pl.DataFrame) -> pl.DataFrame:
         for part in self.parts:

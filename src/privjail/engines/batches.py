@@ -19,14 +19,14 @@ import numpy as np
 import polars as pl
 
 from privjail.catalogue.disk import OnDisk
-from privjail.engines.columns import Computation, inputs_first
+from privjail.engines.columns import FEWEST, HELD, Computation
 from privjail.engines.selections import Array, Table, conditions
 from privjail.engines.whole import in_one_query, totals
 from privjail.ops.filter import Filter
 from privjail.ops.source import Column
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
-from privjail.plan.expr import Expr
+from privjail.plan.expr import Expr, inputs_first
 from privjail.plan.physical import named
 
 BATCH = 1 << 18  # rows that Polars is given at a time
@@ -50,7 +50,8 @@ def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]
     """The same, a batch of rows at a time."""
     plan = Plan(tables)
     sums: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
-    for found in _in_parallel(plan.add_up, _batches(frame, plan)):
+    at_once = HELD // max(1, 8 * sum(map(prod, plan.shapes)))
+    for found in _in_parallel(plan.add_up, _batches(frame, plan), at_once):
         for total, part in zip(sums, found, strict=True):
             total += part
     return sums
@@ -70,14 +71,15 @@ def _workers() -> ThreadPoolExecutor:
 
 
 def _in_parallel(
-    work: Callable[[pl.DataFrame], list[Array]], batches: Iterable[Callable[[], pl.DataFrame]]
+    work: Callable[[pl.DataFrame], list[Array]], batches: Iterable[Callable[[], pl.DataFrame]], most: int
 ) -> Iterator[list[Array]]:
-    """Results as they come, with a few batches under way at a time."""
+    """Results as they come, with a few batches under way at a time: ``most``, but at least one."""
     pool, waiting = _workers(), []
+    most = max(1, min(most, 2 * (os.cpu_count() or 1)))
     try:
         for read in batches:
             waiting.append(pool.submit(lambda read=read: work(read())))  # type: ignore[misc]
-            if len(waiting) > 2 * (os.cpu_count() or 1):
+            if len(waiting) >= most:
                 yield waiting.pop(0).result()
         while waiting:
             yield waiting.pop(0).result()
@@ -98,21 +100,29 @@ class Plan:
             wanted.update(dict.fromkeys((*needs, *keys, *(() if value is None else (value,)))))
         self.computation = Computation(list(wanted))
         self.columns = sorted({c for each in wanted for c in _columns(each)})
+        self.rows_at_once = max(FEWEST, HELD // 4 // max(1, self.computation.row_bytes))
+        self.block = min(BLOCK, max(FEWEST, HELD // 4 // (24 * max(1, len(tables)))))
 
     def add_up(self, rows: pl.DataFrame) -> list[Array]:
-        columns = self.computation.columns(rows)
         totals: list[Any] = [0] * len(self.tables)
+        for start in range(0, rows.height, self.rows_at_once):
+            self._add(rows.slice(start, self.rows_at_once), totals)
+        return totals
+
+    def _add(self, rows: pl.DataFrame, totals: list[Any]) -> None:
+        columns = self.computation.columns(rows)
         if any(not keys and value is None for _, keys, value in self.tables):
             whole = Batch(rows.height, columns)
-            totals = [whole.count(needs) if self._is_count(i) else 0 for i, needs in enumerate(self.conditions)]
+            for i, needs in enumerate(self.conditions):
+                if self._is_count(i):
+                    totals[i] = totals[i] + whole.count(needs)
         others = [i for i in range(len(self.tables)) if not self._is_count(i)]
-        for start in range(0, rows.height if others else 0, BLOCK):
-            height = min(BLOCK, rows.height - start)
+        for start in range(0, rows.height if others else 0, self.block):
+            height = min(self.block, rows.height - start)
             block = Batch(height, {each: column.slice(start, height) for each, column in columns.items()})
             for i in others:
                 _, keys, value = self.tables[i]
                 totals[i] = totals[i] + block.table(self.conditions[i], keys, value, self.shapes[i])
-        return totals
 
     def _is_count(self, i: int) -> bool:
         _, keys, value = self.tables[i]

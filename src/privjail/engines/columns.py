@@ -8,27 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from privjail.plan.domain import CategoryDomain
-from privjail.plan.expr import Expr
+from privjail.plan.domain import CategoryDomain, TextDomain
+from privjail.plan.expr import Expr, held_at_once, inputs_first
 from privjail.plan.node import put
 from privjail.plan.physical import dtype_of
 
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
-
-
-def inputs_first(expression: Expr) -> list[Expr]:
-    """An expression and all that it is computed from, in its base."""
-    order: dict[Expr, None] = {}
-    waiting = [expression]
-    while waiting:
-        node = waiting[-1]
-        missing = [each for each in node.inputs if each not in order]
-        if missing:
-            waiting.extend(missing)
-            continue
-        waiting.pop()
-        order[node] = None
-    return list(order)
+HELD = 1 << 26  # bytes of columns that are held while another one is computed from them
+FEWEST = 64  # rows that are computed at a time, however many columns are held
+AT_ONCE = 32  # columns of a whole data set that are computed in one query
 
 
 def at_once(order: list[Expr]) -> bool:
@@ -70,8 +58,29 @@ def spelled(order: list[Expr]) -> pl.Expr:
     return found
 
 
-def stepwise(order: list[Expr], length: int, leaf: Callable[[Expr], pl.Series]) -> pl.Series:
-    """The same, node by node. A column is dropped after its last use."""
+def width(expression: Expr) -> int:
+    """Bytes of one row of a column, about."""
+    return 64 if isinstance(expression.domain, TextDomain) else 8
+
+
+def pieces(length: int, row_bytes: int) -> list[tuple[int, int]]:
+    """Rows from … to …, of about the same number each, so that a piece of all columns stays small."""
+    n = max(1, -(-length // max(FEWEST, HELD // row_bytes)))
+    return [(length * i // n, length * (i + 1) // n) for i in range(n)]
+
+
+def stepwise(order: list[Expr], length: int, leaf: Callable[[Expr, int, int], pl.Series]) -> pl.Series:
+    """The same, node by node, for so many rows at a time that all columns that are needed at once stay small.
+
+    ``leaf`` gives the rows from … to … of a column that is not computed from others.
+    """
+    found = [_stepwise(order, start, stop, leaf) for start, stop in pieces(length, held_at_once(order, width))]
+    return found[0] if len(found) == 1 else pl.concat(found, rechunk=True)
+
+
+def _stepwise(order: list[Expr], start: int, stop: int, leaf: Callable[[Expr, int, int], pl.Series]) -> pl.Series:
+    """Rows from … to … of a column. Each column before it is dropped after its last use."""
+    length = stop - start
     uses = Counter(each for node in order for each in set(node.inputs))
     held: dict[Expr, pl.Series] = {}
     for node in order:
@@ -80,7 +89,7 @@ def stepwise(order: list[Expr], length: int, leaf: Callable[[Expr], pl.Series]) 
             built = node.polars(*(pl.col(str(i)) for i in range(len(node.inputs))))
             held[node] = spread(frame.select(built.alias("x"))["x"], length)
         else:
-            held[node] = leaf(node)
+            held[node] = leaf(node, start, stop)
         for each in set(node.inputs):
             uses[each] -= 1
             if not uses[each]:
@@ -101,6 +110,12 @@ class Computation:
         self.orders = [inputs_first(each) for each in expressions]
         self.whole = {i: spelled(order).alias(str(i)) for i, order in enumerate(self.orders) if at_once(order)}
 
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row of all columns that are held at once."""
+        steps = [held_at_once(order, width) for i, order in enumerate(self.orders) if i not in self.whole]
+        return sum(map(width, self.expressions)) + max(steps, default=0)
+
     def columns(self, frame: pl.DataFrame) -> dict[Expr, pl.Series]:
         found = frame.select(self.whole.values()) if self.whole else frame
         columns = {}
@@ -108,7 +123,7 @@ class Computation:
             if i in self.whole:
                 column = spread(found[str(i)], frame.height)
             else:
-                column = stepwise(order, frame.height, lambda leaf: _leaf(frame, leaf))
+                column = stepwise(order, frame.height, lambda leaf, a, b: _leaf(frame.slice(a, b - a), leaf))
             columns[self.expressions[i]] = checked(column, self.expressions[i])
         return columns
 

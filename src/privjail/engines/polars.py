@@ -8,7 +8,9 @@ are counted and summed in batches instead (batches.py), without positions or who
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +19,7 @@ import polars as pl
 from privjail.catalogue.disk import OnDisk
 from privjail.engines.batches import amounts_of, codes_of, fill, place_of, table_of
 from privjail.engines.cache import Cache
-from privjail.engines.columns import Computation, at_once, checked, code_of, inputs_first, spelled, spread, stepwise
+from privjail.engines.columns import AT_ONCE, Computation, at_once, checked, code_of, spelled, spread, stepwise
 from privjail.engines.selections import Array, Table, conditions
 from privjail.engines.siblings import levels_of, picked, shape_of
 from privjail.ops.carried import Carried
@@ -28,15 +30,17 @@ from privjail.ops.source import Source
 from privjail.ops.tally import Tally
 from privjail.ops.window import Lag, Window
 from privjail.plan.domain import FloatDomain, IntDomain
-from privjail.plan.expr import Expr
+from privjail.plan.expr import Expr, inputs_first
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.plan.value import Value
+from privjail.plan.value import Value, evaluation
 
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
 OFTEN = 3  # passes over a long table for the same rows, after which their positions are worth keeping
 REMEMBERED = 10_000  # tables and rows that were asked for before
+ELEMENTS = 1 << 22  # of tables that are filled in one pass over a long data set
+TABLES = 1_000  # that are filled in one pass
 ROW = "__row__"
 
 
@@ -47,10 +51,14 @@ class PolarsEngine:
         self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame | OnDisk] | None = None
     ) -> None:
         self._frames = {} if frames is None else frames
-        self._cache = Cache(cache_bytes)
+        self._cache = Cache(cache_bytes)  # what was computed before
         self._passes: Counter[Rows] = Counter()
         self._asked: Counter[Table] = Counter()
         self._near: tuple[Any, Array] | None = None  # the table that was read last
+
+    @property
+    def cache(self) -> Cache:
+        return self._cache
 
     def add(self, source: Source, frame: pl.DataFrame | OnDisk) -> None:
         """Hold a data set's rows, already in the shape that its schema promises."""
@@ -69,24 +77,13 @@ class PolarsEngine:
 
     def evaluate(self, value: Value) -> Any:
         """Exact whole numbers in units of the value's grid: one, or a flat list."""
+        if not value.inputs():
+            return self._value(value, [])
         done: dict[Value, Any] = {}
-        waiting: list[Value] = [value]
-        while waiting:
-            node = waiting[-1]
-            inputs = node.inputs()
-            missing = False
-            for each in inputs:
-                if each in done:
-                    continue
-                if each.inputs():
-                    waiting.append(each)
-                    missing = True
-                else:
-                    done[each] = self._value(each, [])
-            if not missing:
-                waiting.pop()
-                if node not in done:  # else it was waiting twice
-                    done[node] = self._value(node, [done[each] for each in inputs])
+        for node, used in evaluation(value):
+            done[node] = self._value(node, [done[each] for each in node.inputs()])
+            for each in used:
+                del done[each]
         return done[value]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
@@ -141,7 +138,8 @@ class PolarsEngine:
             case Filter(_, Compare("==", by, Lit() as key)) if by.domain.labels is not None:
                 groups = self._groups(rows.rows, by)
                 code = code_of(by, key.value)
-                return groups[code] if code is not None else np.empty(0, dtype=np.int64)
+                # A copy: a part of the array of all groups would keep all of it, whatever the cache counts.
+                return groups[code].copy() if code is not None else np.empty(0, dtype=np.int64)
             case Filter(above, condition):
                 index = self._index(above)
                 kept = Filter.kept(self._column(condition, self._size(rows.base))).to_numpy()
@@ -208,7 +206,7 @@ class PolarsEngine:
             if at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
-                column = checked(stepwise(order, length, lambda leaf: self._whole([leaf], length)), expression)
+                column = checked(stepwise(order, length, partial(self._leaf, length)), expression)
             if base is None:
                 return column
             self._cache.put(key, column, int(column.estimated_size()))
@@ -221,8 +219,10 @@ class PolarsEngine:
         base = missing[0].base if len(missing) > 1 else None
         frame = self._frames[base] if isinstance(base, Source) else None
         if isinstance(frame, pl.DataFrame):
-            for each, column in Computation([e for e in missing if e.base is base]).columns(frame).items():
-                self._cache.put((each, "column"), column, int(column.estimated_size()))
+            wanted = [e for e in missing if e.base is base]
+            for some in (wanted[i : i + AT_ONCE] for i in range(0, len(wanted), AT_ONCE)):
+                for each, column in Computation(some).columns(frame).items():
+                    self._cache.put((each, "column"), column, int(column.estimated_size()))
 
     def _whole(self, order: list[Expr], length: int) -> pl.Series:
         """One Polars expression for the whole tree, down to loaded columns or columns of another base."""
@@ -237,6 +237,21 @@ class PolarsEngine:
         else:
             frame = pl.DataFrame(leaves if leaves or base is not None else {ROW: np.zeros(length)})
         return spread(frame.select([spelled(order).alias("x")])["x"], length)
+
+    def _leaf(self, length: int, leaf: Expr, start: int, stop: int) -> pl.Series:
+        """Rows from … to … of a column that is not computed from others of its base."""
+        if isinstance(leaf, (Carried, Lag)):
+            assert leaf.base is not None
+            k = leaf.k if isinstance(leaf, Lag) else 0
+            first, last = max(0, start - max(k, 0)), min(length, stop - min(k, 0))  # with the rows that it looks at
+            seen = self._column(leaf.inner).gather(self._base_index(leaf.base)[first:last])
+            frame = pl.DataFrame({leaf.inner.name: seen})
+            return frame.select(spelled([leaf]).alias("x"))["x"].slice(start - first, stop - start)
+        wanted, length = [spelled([leaf]).alias("x")], stop - start
+        held = self._frames[leaf.base] if isinstance(leaf.base, Source) else pl.DataFrame({ROW: np.zeros(stop)})
+        if isinstance(held, OnDisk):
+            return spread(held.select(wanted, (start, length))["x"], length)
+        return spread(held.slice(start, length).select(wanted)["x"], length)
 
     def _codes(self, rows: Rows, by: Expr) -> Array:
         """The group of each row: a number from 0, and the number of labels for a missing key."""
@@ -330,8 +345,9 @@ class PolarsEngine:
         for source, needed in missing.items():
             chosen = self._shared(list(needed))
             self._passes.update({rows for rows, _, _ in chosen})
-            for table, found in zip(chosen, fill(self._frames[source], chosen), strict=True):
-                self._cache.put((*table, "tally"), found)
+            for some in _small_enough(chosen):
+                for table, found in zip(some, fill(self._frames[source], some), strict=True):
+                    self._cache.put((*table, "tally"), found)
 
     def _shared(self, tables: list[Table]) -> list[Table]:
         """One table for the siblings of a partition, if at least two of them are or were asked for."""
@@ -346,6 +362,21 @@ class PolarsEngine:
             if chosen == tables:
                 return chosen
             tables = chosen
+
+
+def _small_enough(tables: list[Table]) -> Iterator[list[Table]]:
+    """Tables that are filled in one pass: as many as can be held at once."""
+    some: list[Table] = []
+    elements = 0
+    for table in tables:
+        size = prod(shape_of(table[1]))
+        if some and (elements + size > ELEMENTS or len(some) >= TABLES):
+            yield some
+            some, elements = [], 0
+        some.append(table)
+        elements += size
+    if some:
+        yield some
 
 
 def _source(rows: Rows) -> Source:

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privjail.engines.columns import LARGE, inputs_first, spelled, spelled_size
+from privjail.engines.columns import LARGE, spelled, spelled_size
 from privjail.engines.selections import Array, Table, conditions
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import FloatDomain, IntDomain
-from privjail.plan.expr import Expr
+from privjail.plan.expr import Expr, inputs_first
 from privjail.plan.physical import dtype_of
 from privjail.plan.rows import Rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from privjail.errors import RowsError
@@ -54,3 +56,35 @@ class Expr(Node):
 
     def __str__(self) -> str:
         return self.shown()
+
+
+def inputs_first(expression: Expr) -> list[Expr]:
+    """An expression and all that it is computed from, in its base."""
+    order: dict[Expr, None] = {}
+    waiting = [expression]
+    while waiting:
+        node = waiting[-1]
+        missing = [each for each in node.inputs if each not in order]
+        if missing:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        order[node] = None
+    return list(order)
+
+
+def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1) -> int:
+    """The most columns (or bytes of a row) that are held at the same time while they are computed in this order.
+
+    A fact of the plan: each column is dropped after its last use.
+    """
+    uses = Counter(each for node in order for each in set(node.inputs))
+    held = most = 0
+    for node in order:
+        held += size(node)
+        most = max(most, held)
+        for each in set(node.inputs):
+            uses[each] -= 1
+            if not uses[each]:
+                held -= size(each)
+    return most

@@ -258,6 +258,31 @@ class Value(Node):
         return self.shown()
 
 
+def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
+    """The steps in which a value is computed, inputs first; with each, the inputs that no later step uses.
+
+    What is of no further use is dropped at once: which values are held at the same time is a fact of the plan.
+    """
+    order: dict[Value, int] = {}
+    waiting = [value]
+    while waiting:
+        node = waiting[-1]
+        missing = [] if node in order else [each for each in node.inputs() if each not in order]
+        if missing:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        order.setdefault(node, len(order))
+    last: dict[Value, Value] = {}
+    for node in order:
+        for each in node.inputs():
+            last[each] = node
+    steps: dict[Value, list[Value]] = {node: [] for node in order}
+    for each, node in last.items():
+        steps[node].append(each)
+    return list(steps.items())
+
+
 def common_grid(grids: Sequence[Fraction]) -> Fraction:
     """The coarsest grid on which all given grids lie."""
     first = grids[0]
