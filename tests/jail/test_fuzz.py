@@ -140,7 +140,7 @@ def fuzz(target: Target, seed: int, rounds: int) -> None:
         if i % 500 == 499:
             target.is_well()
     target.is_well()
-    assert target.service._failures == Counter(), "something failed after it was charged"
+    assert target.service.ledger.state.failures == Counter(), "something failed after it was charged"
 
 
 def test_mutated_messages(target: Target) -> None:

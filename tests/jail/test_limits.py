@@ -262,7 +262,7 @@ def test_a_clock_that_a_library_turned_into_another_error_is_no_failure(monkeypa
         code, details = ann.send(plan.ask(plan.count()))
 
         assert code == "FAILED_PRECONDITION" and "took longer" in details
-        assert not running.service._failures
+        assert not running.service.ledger.state.failures
 
 
 # -- the clock

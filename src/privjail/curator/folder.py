@@ -179,6 +179,16 @@ class JailFolder:
         self._decide(lambda state: body)
         return file
 
+    def pardon(self, name: str, reason: str | None) -> None:
+        """Let a user go on whose requests failed too often inside the jail."""
+
+        def make(state: State) -> dict[str, Any]:
+            the_user(state, name)
+            need_reason(reason, "letting a user go on after failures inside the jail")
+            return {"type": "pardon", "name": name, "reason": reason}
+
+        self._decide(make)
+
     def set_group(self, name: str, members: list[str], widen: bool = False) -> list[str]:
         """Set who is in a group; returns warnings. Who leaves it is no longer held by its limits."""
         check_name(name)

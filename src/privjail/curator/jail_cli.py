@@ -168,6 +168,18 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
 
 
+@user.command("pardon")
+@quiet
+def user_pardon(
+    name: Annotated[str, typer.Argument(help="the user", autocompletion=_names("users"))],
+    reason: Annotated[str | None, typer.Option(help="what made her requests fail; logged")] = None,
+    jail: Where = HERE,
+) -> None:
+    """Let a user go on whose requests failed too often inside the jail. Look into the failures first."""
+    _folder(jail).pardon(name, reason)
+    done("pardoned", name)
+
+
 @group.command("add")
 @quiet
 def group_add(

@@ -104,4 +104,6 @@ def told(body: dict[str, Any], state: State) -> str:
             return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened
         case "group":
             return ", ".join(body["members"]) + widened
+        case "given_up" | "failed" | "repeat":
+            return f"request {body['request']}"
     return because.strip()

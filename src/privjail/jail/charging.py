@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 
@@ -38,21 +38,37 @@ class Denominators:
 
 
 @dataclass
+class Progress:
+    """How far a release has come: what has to be done about it if it fails depends on that."""
+
+    deadline: Deadline
+    touched: bool = False  # data may have been looked at: what goes wrong now may depend on it
+    charged: bool = False  # it stands in the ledger
+
+
+@dataclass
 class Charging(RequestLedger):
-    """Charges a release while the clock does not tick."""
+    """Charges a release while the clock does not tick.
+
+    A release that is charged to no cell depends on no data: its cost is 0, and any number of them costs 0. So it is not
+    entered, and its answer is not kept; if it is asked for again, noise is drawn anew. Else it would fill the disk for
+    nothing.
+    """
 
     limits: Limits
     denominators: Denominators
-    deadline: Deadline
-    charged: bool = field(default=False, init=False)
+    progress: Progress
 
     def charge(self, charges: list[Charge]) -> None:
+        if not charges:
+            self.progress.touched = True
+            return
         steps = sum(cell.depth + 1 for cell, _ in charges)
         self.limits.check("cells charged in one request", steps, self.limits.charged_steps_per_request)
         rounded = [
             (cell, tuple(self.denominators.rounded(self.user, dataset_of(cell), x) for x in cost))
             for cell, cost in charges
         ]
-        with self.deadline.shield():
+        with self.progress.deadline.shield():
             super().charge(rounded)
-            self.charged = True
+            self.progress.touched = self.progress.charged = True

@@ -63,13 +63,13 @@ def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
 
 
 def unanswered(events: list[Event]) -> set[tuple[str, str]]:
-    """The requests that were charged, whose answer is not there, and is not known to be lost: (user, request id)."""
+    """The requests that were charged and may still be answered for the first time: (user, request id)."""
     open_: set[tuple[str, str]] = set()
     for body in (event.body for event in events):
         match body.get("type"):
             case "charge":
                 open_.add((body["user"], body["request"]))
-            case "answer":
+            case "answer" | "given_up":
                 open_.discard((body["user"], body["request"]))
             case "lost":
                 open_.difference_update((user, request) for user, request in body["requests"])

@@ -14,13 +14,16 @@ from typing import Any, TypeVar
 from privjail.budget.ledger import Charge
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import PlanError
-from privjail.jail.events import Event, LedgerError, texts
+from privjail.jail.events import Event, LedgerError, spelled, texts
+from privjail.jail.limits import LimitError
 from privjail.jail.state import State
 from privjail.jail.store import FIRST, Row, Store, StoreLost
-from privjail.plan.cells import Address, Cell
+from privjail.plan.cells import Cell
 
 T = TypeVar("T")
 PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
+ENTRIES = 2_048  # bytes of the entries of one request, besides what its charge says and its answer
+REPEATS = 4  # times that a request is run again, because the jail ended or failed before it was answered
 
 
 def dataset_of(cell: Cell) -> str:
@@ -70,12 +73,17 @@ class DurableLedger:
             self._apply(event)
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
-               caps: dict[str, Cost]) -> None:  # fmt: skip
-        """Charge a request once: check every limit and write it down, or raise and write nothing."""
+               caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
+        """Charge a request once: check every limit and write it down, or raise and write nothing.
+
+        ``room`` says how much its answer takes at most, and how much may be kept for its user.
+        """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
+        said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
+        said["kept"] = kept = ENTRIES + (0 if room is None else room.answer) + len(spelled(said))
 
         def once() -> None:
-            take_back = None
+            take_back = repeated = None
             try:
                 with self._store.writing() as writing:
                     self._refresh()
@@ -83,21 +91,27 @@ class DurableLedger:
                     if known is not None and known != digest:
                         raise PlanError("this request id was used before, for another request")
                     if known is None:
+                        if room is not None:
+                            room.check(self.state.kept[user] + kept)
                         # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
                         take_back = self.state.spend(user, listed, caps)
-                        writing.append(self._charge(user, request, digest, body, listed))
+                        entry = self._charge(user, request, digest, said)
+                        writing.append(entry)
+                    elif (user, request) not in self.state.answers:
+                        repeated = writing.append(self._repeat(user, request))
             except BaseException:
                 if take_back is not None:
                     take_back()
                 raise
             if take_back is not None:
-                self.state.charged(user, request, digest)
+                self.state.charged(entry)
+            if repeated is not None:
+                self._apply(repeated)
 
         with self._lock:
             self._again(once)
 
-    def _charge(self, user: str, request: str, digest: str, body: dict[str, Any],
-                listed: list[tuple[str, Address, Cost]]) -> dict[str, Any]:  # fmt: skip
+    def _charge(self, user: str, request: str, digest: str, said: dict[str, Any]) -> dict[str, Any]:
         return {
             "type": "charge",
             "at": _now(),
@@ -105,9 +119,41 @@ class DurableLedger:
             "groups": self.state.groups_of(user),
             "request": request,
             "digest": digest,
-            "charges": [(d, a, texts(c)) for d, a, c in listed],
-            **body,
+            **said,
         }
+
+    def _repeat(self, user: str, request: str) -> dict[str, Any]:
+        """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
+        self._may_be_answered(user, request)
+        if self.state.repeats[user, request] >= REPEATS:
+            raise LedgerError(
+                f"this request was begun {1 + REPEATS} times and never answered; it stays charged, and is not run again",
+                do="ask for less at once, as a new request",
+            )
+        return {"type": "repeat", "at": _now(), "user": user, "request": request}
+
+    def give_up(self, user: str, request: str) -> None:
+        """Enter that a request took too long and is not run again, unless it was answered."""
+        self._enter("given_up", user, request, lambda: (user, request) not in self.state.answers)
+
+    def failed(self, user: str, request: str) -> None:
+        """Enter that a request failed after data was touched."""
+        self._enter("failed", user, request, lambda: True)
+
+    def _enter(self, what: str, user: str, request: str, holds: Callable[[], bool]) -> None:
+        """Append what became of a request, if that still holds."""
+
+        def once() -> None:
+            event = None
+            with self._store.writing() as writing:
+                self._refresh()
+                if holds():
+                    event = writing.append({"type": what, "at": _now(), "user": user, "request": request})
+            if event is not None:
+                self._apply(event)
+
+        with self._lock:
+            self._again(once)
 
     def earlier(self, user: str, request: str, digest: str) -> bytes | None:
         """What was answered when the same was asked before, if it was.
@@ -121,7 +167,7 @@ class DurableLedger:
         """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
         with self._lock:
             self.refresh()
-            self._not_lost(user, request)
+            self._may_be_answered(user, request)
             answered = self.state.answers.get((user, request))
             if answered is None:
                 return None
@@ -138,7 +184,7 @@ class DurableLedger:
             event = None
             with self._store.writing(synced=False) as writing:
                 self._refresh()
-                self._not_lost(user, request)
+                self._may_be_answered(user, request)
                 if (user, request) not in self.state.answers:
                     event = writing.append(entry, body)
             if event is not None:
@@ -153,7 +199,13 @@ class DurableLedger:
             raise LedgerError("the answer of this request could not be kept")
         return kept
 
-    def _not_lost(self, user: str, request: str) -> None:
+    def _may_be_answered(self, user: str, request: str) -> None:
+        """Refuse a request that is known to have no answer."""
+        if (user, request) in self.state.given_up:
+            raise LedgerError(
+                "this request took longer than this jail allows; it stays charged, and is not run again",
+                do="ask for less at once, as a new request",
+            )
         if (user, request) in self.state.lost:
             raise LedgerError(
                 "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
@@ -181,6 +233,22 @@ class DurableLedger:
 
 
 @dataclass(frozen=True)
+class Room:
+    """How much an answer takes at most, and how much may be kept for its user: both in bytes."""
+
+    answer: int = 0
+    most: int | None = None
+
+    def check(self, kept: int) -> None:
+        if self.most is not None and kept > self.most:
+            raise LimitError(
+                f"bytes kept for you: {kept} with this request is over this jail's limit of {self.most}; "
+                "nothing was charged",
+                do="ask for less at once, or ask the curator for more room (privjail serve --kept-per-user)",
+            )
+
+
+@dataclass(frozen=True)
 class NotionOf:
     notion: Notion
 
@@ -195,12 +263,13 @@ class RequestLedger:
     digest: str
     body: dict[str, Any]
     caps: dict[str, Cost]
+    room: Room
 
     def account(self, root: Cell) -> NotionOf:
         return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
 
     def charge(self, charges: list[Charge]) -> None:
-        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps)
+        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps, self.room)
 
 
 def _now() -> str:

@@ -42,6 +42,7 @@ class Limits:
     authentication_seconds: float = 10.0  # after which such a connection is closed
     first_message_seconds: float = 30.0  # after which a call without one is cancelled
     idle_seconds: float = 3600.0
+    kept_bytes_per_user: int = 2**30  # entries and answers in the ledger, which keeps them for ever
     failures_per_user: int = 3  # inside the engine, after the charge
     seconds_per_release: float = 120.0
 

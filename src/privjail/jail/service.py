@@ -16,10 +16,10 @@ from privjail.errors import DPError, InternalError
 from privjail.jail import decode, facts
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
-from privjail.jail.charging import Charging, Denominators
+from privjail.jail.charging import Charging, Denominators, Progress
 from privjail.jail.deadline import Deadline, TimeUp
 from privjail.jail.events import texts
-from privjail.jail.ledger import DurableLedger
+from privjail.jail.ledger import DurableLedger, Room
 from privjail.jail.limits import Busy, LimitError, Limits
 from privjail.jail.metrics import Metrics
 from privjail.jail.sessions import Session, Sessions
@@ -48,7 +48,6 @@ class Service:
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._untidy: deque[Session] = deque()
         self._at_work: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def _engine(self) -> Any:
@@ -102,12 +101,15 @@ class Service:
         limits.check("asks in one request", len(request.asks), limits.asks_per_request)
         limits.check("caps in one request", len(request.caps), limits.caps_per_request)
         deadline = Deadline(limits.seconds_per_release)
+        progress = Progress(deadline)
         # The place comes last: what waits for another request of its session must not hold one.
         with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
             try:
-                return deadline.run(lambda: self._released(session, user, request, deadline))
+                return deadline.run(lambda: self._released(session, user, request, progress))
             except TimeUp:
                 session.forget_computed()  # it may have been cut short anywhere
+                if progress.charged:  # it is not run again: it would take as long each time, for nothing
+                    self.ledger.give_up(user, request.request.hex())
                 raise LimitError(
                     "the request took longer than this jail allows; if it was charged, it stays charged",
                     do="ask for less at once",
@@ -115,16 +117,16 @@ class Service:
             except RecursionError:
                 raise LimitError("the plan is nested too deeply for its distance to be derived") from None
 
-    def _released(self, session: Session, user: str, request: pb.ReleaseRequest, deadline: Deadline) -> pb.ReleaseReply:
+    def _released(self, session: Session, user: str, request: pb.ReleaseRequest, progress: Progress) -> pb.ReleaseReply:
         def source(name: str) -> Node:
-            with deadline.shield():
+            with progress.deadline.shield():
                 return self.catalogue.source(decode.text(name), user)
 
         new = session.take(request.nodes, source)
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
             self._check_sizes(asks)
-            reply = self._answered(session, user, request, asks, deadline)
+            reply = self._answered(session, user, request, asks, progress)
         except BaseException:
             session.forget(new)
             raise
@@ -160,19 +162,25 @@ class Service:
         limits.check("choices in one request", choices, limits.choices_per_request)
 
     def _answered(
-        self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask], deadline: Deadline
+        self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Ask], progress: Progress
     ) -> pb.ReleaseReply:
-        number = request.request.hex()
+        number, deadline = request.request.hex(), progress.deadline
         caps = _caps(request)
         digest = _digest(asks, caps)
         with deadline.shield():
             kept = self.ledger.earlier(user, number, digest)
         if kept is not None:
             return pb.ReleaseReply.FromString(kept)
-        if self._failures[user] >= self.limits.failures_per_user:
-            raise LimitError("too many of your requests have failed inside this jail", do="ask the curator")
+        if self.ledger.state.failures[user] >= self.limits.failures_per_user:
+            raise LimitError(
+                "too many of your requests have failed inside this jail",
+                do="ask the curator, who can let you go on: privjail user pardon",
+            )
+        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
-        ledger = Charging(self.ledger, user, number, digest, words, caps, self.limits, self.denominators, deadline)
+        ledger = Charging(
+            self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
+        )
         try:
             answers = Jail(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
         except TimeUp:
@@ -180,12 +188,16 @@ class Service:
         except BaseException as e:  # an engine's panic is no Exception
             if deadline.fired and not isinstance(e, DPError):
                 raise TimeUp from None  # which a library that it passed through may have turned into another error
-            if ledger.charged:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
-                self._failures[user] += 1
+            if progress.touched:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
                 log.error("a release failed after its charge: %s", type(e).__name__)
+                with deadline.shield():
+                    self.ledger.failed(user, number)
                 raise InternalError("the jail failed on this request; it stays charged") from None
             raise
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
+        if not progress.charged:
+            self.metrics.released(len(asks))
+            return reply
         body = reply.SerializeToString()
         with deadline.shield():
             sent = self.ledger.keep_answer(user, number, body)
@@ -228,6 +240,11 @@ def _digest(asks: list[Ask], caps: dict[str, Cost]) -> str:
     """What a request asks for, whatever numbers the client gave its nodes."""
     spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
     return hashlib.sha256(spelled.encode()).hexdigest()
+
+
+def _most_bytes(asks: list[Ask]) -> int:
+    """How large the answers can get on the wire: a number of 8 bytes for each element, and what stands around them."""
+    return sum(32 + 10 * ask.value.joint.size for ask in asks)
 
 
 def _answer(answer: Any) -> pb.Answer:

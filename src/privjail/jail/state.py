@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -68,6 +69,10 @@ class State:
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
     answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
     lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
+    given_up: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): took too long, not run again
+    repeats: Counter[tuple[str, str]] = field(default_factory=Counter)  # (user, request id): attempts after the first
+    failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
+    kept: Counter[str] = field(default_factory=Counter)  # bytes that the ledger keeps for each user
     releases: int = 0
     _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
@@ -127,14 +132,15 @@ class State:
         if limit is not None:
             self.former[scope] = limit
 
-    def charged(self, user: str, request: str, digest: str) -> None:
+    def charged(self, body: dict[str, Any]) -> None:
         """Note a request whose cost is counted."""
         with self._lock:
-            self.requests[user, request] = digest
+            self.requests[body["user"], body["request"]] = body["digest"]
+            self.kept[body["user"]] += body["kept"]
             self.releases += 1
 
     def _on_charge(self, body: dict[str, Any]) -> None:
-        self.charged(body["user"], body["request"], body["digest"])
+        self.charged(body)
         for dataset, address, cost in body["charges"]:
             steps = tuple((p, k) for p, k in address)
             for scope in self.scopes(body["user"], dataset, body["groups"]):
@@ -142,6 +148,22 @@ class State:
 
     def _on_answer(self, body: dict[str, Any]) -> None:
         self.answers[body["user"], body["request"]] = Answered(body["sha256"], self._seq)
+
+    def _on_repeat(self, body: dict[str, Any]) -> None:
+        """A request that was charged, and was not answered, is run once more."""
+        self.repeats[body["user"], body["request"]] += 1
+
+    def _on_given_up(self, body: dict[str, Any]) -> None:
+        """A request took too long. It is not run again, so it will never be answered."""
+        self.given_up.add((body["user"], body["request"]))
+
+    def _on_failed(self, body: dict[str, Any]) -> None:
+        """A request failed after data was touched, which may have told something about the data."""
+        self.failures[body["user"]] += 1
+
+    def _on_pardon(self, body: dict[str, Any]) -> None:
+        """The curator looked into the failures of a user, and lets her go on."""
+        del self.failures[body["name"]]
 
     def _on_lost(self, body: dict[str, Any]) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
