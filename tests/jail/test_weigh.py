@@ -250,6 +250,7 @@ def test_a_node_at_the_address_of_one_that_is_gone_is_weighed_anew() -> None:
 def test_there_is_room_up_to_the_limit_and_not_beyond(limits: Limits) -> None:
     nodes = counts(3)
     held = Held()
+    held.share = 10**6
     for each in nodes[:2]:
         assert held.has_room(15, limits)
         held.add(each, 15)

@@ -329,16 +329,25 @@ def serve(
     ] = None,
     metrics_host: Annotated[str, typer.Option(help="the address that /metrics listens on")] = "127.0.0.1",
     workers: Annotated[int, typer.Option(help="requests at work at once; see KNOWN_LIMITS, Load")] = 8,
+    memory: Annotated[
+        str | None, typer.Option(help="of all sessions, besides the data: 4G; default: half of the machine's")
+    ] = None,
+    kept_per_user: Annotated[str, typer.Option(help="disk for the answers and the log of each user")] = "1G",
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
     from privjail.faults import check_listen
+    from privjail.jail.limits import Limits
+    from privjail.jail.memory import of_machine, parsed
     from privjail.jail.server import Options, start
 
     config = read_config(jail)
     url = config.get("ledger_url")
     port = int(config["address"].rpartition(":")[2]) if port is None else port
     check_listen(host, port, "the jail")
+    limits = Limits(
+        memory_bytes=of_machine() // 2 if memory is None else parsed(memory), kept_bytes_per_user=parsed(kept_per_user)
+    )
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
     told, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -346,7 +355,7 @@ def serve(
     running = start(
         jail,
         Options(
-            host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, metrics_host, ledger_url=url
+            host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, metrics_host, url, limits
         ),
     )
     print(f"serving on {host}:{running.port}", flush=True)

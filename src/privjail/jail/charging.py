@@ -44,6 +44,7 @@ class Progress:
     deadline: Deadline
     touched: bool = False  # data may have been looked at: what goes wrong now may depend on it
     charged: bool = False  # it stands in the ledger
+    reserved: int = 0  # bytes of memory, until it ends
 
 
 @dataclass

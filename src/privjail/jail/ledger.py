@@ -127,7 +127,7 @@ class DurableLedger:
         self._may_be_answered(user, request)
         if self.state.repeats[user, request] >= REPEATS:
             raise LedgerError(
-                f"this request was begun {1 + REPEATS} times and never answered; it stays charged, and is not run again",
+                f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
                 do="ask for less at once, as a new request",
             )
         return {"type": "repeat", "at": _now(), "user": user, "request": request}

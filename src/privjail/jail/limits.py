@@ -26,6 +26,9 @@ class Limits:
     columns_per_step: int = 64  # keys of one table of counts, or of one sort
     plan_bytes_per_session: int = 256 * 2**20  # an estimate, of nodes and their facts
     cache_bytes_per_session: int = 256 * 2**20  # of columns and selections of rows that were computed
+    memory_bytes: int = 8 * 2**30  # of all sessions together, besides the data sets: see memory.py
+    work_bytes_per_request: int = 512 * 2**20  # of values that are held at once; at most a quarter of all work's
+    columns_at_once: int = 1_000  # that are needed at the same time to compute another one
     grid_bits: int = 8_192  # how fine the grid of a value can be
     asks_per_request: int = 1_000
     elements_per_request: int = 1_000_000  # in all answers of a request together
@@ -45,6 +48,31 @@ class Limits:
     kept_bytes_per_user: int = 2**30  # entries and answers in the ledger, which keeps them for ever
     failures_per_user: int = 3  # inside the engine, after the charge
     seconds_per_release: float = 120.0
+
+    @property
+    def plan_bytes(self) -> int:
+        """Of all plans together."""
+        return self.memory_bytes // 2
+
+    @property
+    def all_work_bytes(self) -> int:
+        """Of the values of all requests that run."""
+        return self.memory_bytes // 4
+
+    @property
+    def work_bytes(self) -> int:
+        """Of the values of one request."""
+        return min(self.work_bytes_per_request, self.all_work_bytes // 4)
+
+    @property
+    def all_cache_bytes(self) -> int:
+        """Of what was computed, in all sessions."""
+        return self.memory_bytes // 4
+
+    @property
+    def cache_bytes(self) -> int:
+        """Of what was computed, in one session."""
+        return min(self.cache_bytes_per_session, self.all_cache_bytes // 4)
 
     def check(self, what: str, amount: int, most: int) -> None:
         if amount > most:

@@ -13,7 +13,7 @@ from typing import Any
 
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.errors import DPError, InternalError
-from privjail.jail import decode, facts
+from privjail.jail import decode, facts, work
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.catalogue import Catalogue
 from privjail.jail.charging import Charging, Denominators, Progress
@@ -54,7 +54,7 @@ class Service:
         # Slow to import: a jail opens its port first.
         from privjail.engines.polars import PolarsEngine
 
-        return PolarsEngine(self.limits.cache_bytes_per_session, self.catalogue.frames)
+        return PolarsEngine(self.limits.cache_bytes, self.catalogue.frames)
 
     def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
         if request.version != VERSION:
@@ -104,6 +104,7 @@ class Service:
         progress = Progress(deadline)
         # The place comes last: what waits for another request of its session must not hold one.
         with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
+            self.sessions.make_room(session)
             try:
                 return deadline.run(lambda: self._released(session, user, request, progress))
             except TimeUp:
@@ -116,6 +117,8 @@ class Service:
                 ) from None
             except RecursionError:
                 raise LimitError("the plan is nested too deeply for its distance to be derived") from None
+            finally:
+                self.sessions.memory.give_back(user, progress.reserved)
 
     def _released(self, session: Session, user: str, request: pb.ReleaseRequest, progress: Progress) -> pb.ReleaseReply:
         def source(name: str) -> Node:
@@ -126,6 +129,10 @@ class Service:
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
             self._check_sizes(asks)
+            needed = work.check(asks, len(session.held.kept), self.limits)
+            with progress.deadline.shield():
+                self.sessions.memory.reserve(user, needed)
+                progress.reserved = needed
             reply = self._answered(session, user, request, asks, progress)
         except BaseException:
             session.forget(new)

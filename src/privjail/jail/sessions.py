@@ -15,6 +15,7 @@ from privjail.errors import DPError
 from privjail.jail import decode, weigh
 from privjail.jail import privjail_pb2 as pb
 from privjail.jail.limits import LimitError, Limits
+from privjail.jail.memory import CHUNK, Memory
 from privjail.ops.sort import Sort
 from privjail.ops.tally import Tally
 from privjail.plan.node import Node, children, inputs_first, put
@@ -30,13 +31,13 @@ class SessionError(DPError):
 class Session:
     """Nodes by the client's numbers. They go with the session, and what was computed for them too."""
 
-    def __init__(self, user: str, engine: Callable[[], Any], limits: Limits) -> None:
-        self.user, self.limits = user, limits
+    def __init__(self, user: str, engine: Callable[[], Any], limits: Limits, memory: Memory | None = None) -> None:
+        self.user, self.limits, self.memory = user, limits, memory or Memory(limits)
         self._engine = engine
         self.engine = engine()
         self.nodes: dict[int, Node] = {}
         self.leaving: list[Node] = []  # what has no number any more
-        self.held = Held()
+        self.held = Held(user)
         self.used = time.monotonic()
         self.lock = threading.Lock()
 
@@ -82,22 +83,33 @@ class Session:
             if ref(built) not in held.kept:
                 limits.check("depth of the plan", depth(built), limits.depth)
                 bytes_ = weigh.weight(built, limits)
-                if not held.has_room(bytes_, limits):
+                if not self._has_room(bytes_):
                     self._make_room(bytes_)
                 held.add(built, bytes_)
             yield built
+
+    def _has_room(self, bytes_: int) -> bool:
+        """Whether one more node keeps within the limits; the session's share of the memory grows as it is needed."""
+        held, limits = self.held, self.limits
+        if held.has_room(bytes_, limits):
+            return True
+        return self.memory.grow(held, bytes_) and held.has_room(bytes_, limits)
 
     def _make_room(self, bytes_: int) -> None:
         """Refuse what does not fit even after what nobody uses any more was cleared away."""
         held, limits = self.held, self.limits
         self.leaving.clear()
         held.sweep()
-        if not held.has_room(bytes_, limits):
+        if not self._has_room(bytes_):
             self.forget_computed()
             gc.collect()
             held.sweep()
         limits.check("nodes in the session", len(held.kept) + 1, limits.nodes_per_session)
         limits.check("bytes of plans in the session", held.bytes + bytes_, limits.plan_bytes_per_session)
+        if not self._has_room(bytes_):
+            raise LimitError(
+                "the memory for plans is in use", do="wait until other sessions end, or close some of yours"
+            )
 
     def forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -124,14 +136,20 @@ class Held:
     Those that are gone are left out now and then, not one by one: until then they count as if they were alive.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, user: str = "") -> None:
+        self.user = user
         self._due = SWEPT_FROM
         self.kept: dict[weakref.ref[Node], int] = {}
-        self.bytes = 0
+        self.bytes = self.share = 0  # what they weigh, and what they may
 
     def has_room(self, bytes_: int, limits: Limits) -> bool:
         """Whether one more node keeps within the limits."""
-        return len(self.kept) < limits.nodes_per_session and self.bytes + bytes_ <= limits.plan_bytes_per_session
+        bytes_ += self.bytes
+        return (
+            len(self.kept) < limits.nodes_per_session
+            and bytes_ <= self.share
+            and bytes_ <= limits.plan_bytes_per_session
+        )
 
     def add(self, node: Node, bytes_: int) -> None:
         self.bytes += bytes_  # first: where the clock cuts this short, it is too much until the next sweep
@@ -141,6 +159,7 @@ class Held:
         """Leave out the nodes that are gone."""
         self.kept = {each: bytes_ for each, bytes_ in self.kept.items() if each() is not None}
         self.bytes = sum(self.kept.values())
+        self.share = min(self.share, -(-self.bytes // CHUNK) * CHUNK)
         self._due = 2 * len(self.kept) + SWEPT_FROM
 
     def sweep_if_due(self) -> None:
@@ -172,6 +191,7 @@ class Sessions:
 
     def __init__(self, limits: Limits, engine: Callable[[], Any]) -> None:
         self._limits, self._engine = limits, engine
+        self.memory = Memory(limits)
         self._open: dict[bytes, Session] = {}
         self._lock = threading.Lock()
 
@@ -182,7 +202,7 @@ class Sessions:
             if mine >= self._limits.sessions_per_user or len(self._open) >= self._limits.sessions:
                 raise LimitError("too many open sessions", do="close one, or wait until an idle one ends")
             number = secrets.token_bytes(16)
-            self._open[number] = Session(user, self._engine, self._limits)
+            self._open[number] = Session(user, self._engine, self._limits, self.memory)
             return number
 
     def get(self, number: bytes, user: str) -> Session:
@@ -192,6 +212,12 @@ class Sessions:
                 raise SessionError("there is no such session", do="connect again")
             session.used = time.monotonic()
             return session
+
+    def make_room(self, session: Session) -> None:
+        """See to it that a session may keep some of what is computed for it."""
+        with self._lock:
+            others = [each for each in self._open.values() if each is not session]
+        self.memory.make_room(session, others)
 
     def close(self, number: bytes, user: str) -> None:
         self.get(number, user)
