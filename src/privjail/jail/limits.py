@@ -28,7 +28,7 @@ class Limits:
     cache_bytes_per_session: int = 256 * 2**20  # of columns and selections of rows that were computed
     memory_bytes: int = 8 * 2**30  # of all sessions together, besides the data sets: see memory.py
     work_bytes_per_request: int = 512 * 2**20  # of values that are held at once; at most a quarter of all work's
-    columns_at_once: int = 1_000  # that are needed at the same time to compute another one
+    columns_at_once: int = 256  # that are needed at the same time to compute another one
     grid_bits: int = 8_192  # how fine the grid of a value can be
     asks_per_request: int = 1_000
     elements_per_request: int = 1_000_000  # in all answers of a request together
