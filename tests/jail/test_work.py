@@ -138,6 +138,7 @@ def test_columns_that_are_needed_at_once_are_counted_and_limited() -> None:
     ask = [Ask(value, Laplace(Fraction(1)))]
 
     assert 40 <= widest <= 44 and work.columns_held(value) == widest
+    assert work.steps_below(value) >= widest and work.steps_below(frame["age"].sum()._value) == 1
     work.check(ask, 10**6, Limits(columns_at_once=widest))
     with pytest.raises(LimitError, match="columns that a request needs at the same time"):
         work.check(ask, 10**6, Limits(columns_at_once=widest - 1))

@@ -27,6 +27,7 @@ SUM_BITS = 63  # so that a sum of amounts of 30 bits stays below this
 FILLING = 48  # bytes for each element of a table of counts or sums, while it is filled
 LISTS = 4  # that are made of a value while noise is added to it
 FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
+MANY = 2**40
 KEPT_SIZE = (Scale, Absolute, Element, Extreme)  # no number gets longer by these
 
 
@@ -39,7 +40,8 @@ def check(asks: Sequence[Ask], nodes: int, limits: Limits) -> int:
             do="ask for fewer groups at once, or for fewer steps on large vectors",
         )
     if nodes > limits.columns_at_once:  # else there are not so many columns
-        widest = max([columns_held(ask.value) for ask in asks])
+        large = [ask.value for ask in asks if steps_below(ask.value) > limits.columns_at_once]
+        widest = max([columns_held(value) for value in large], default=0)
         limits.check("columns that a request needs at the same time", widest, limits.columns_at_once)
     return needed
 
@@ -86,6 +88,16 @@ def _finer(each: Value, value: Value) -> int:
     """How much longer numbers get on a finer grid."""
     a, b = each.grid, value.grid
     return 0 if a is b or a == b else a.numerator.bit_length() + b.denominator.bit_length()
+
+
+def steps_below(node: Node) -> int:
+    """The most steps of any expression below a node, spelled out as a tree: never fewer than columns held at once."""
+    for each in inputs_first(node, "_steps") if node._steps is None else ():
+        below = [child._steps or 0 for child in children(each)]
+        row_wise = isinstance(each, Expr) and not isinstance(each, (Carried, Lag))
+        put(each, "_steps", min(MANY, 1 + sum(below)) if row_wise else max(below, default=0))
+    assert node._steps is not None
+    return node._steps
 
 
 def columns_held(node: Node) -> int:

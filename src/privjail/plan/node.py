@@ -86,7 +86,8 @@ class Node(metaclass=Interned):
     _shown: str | None = None
     _children: tuple[Node, ...] | None = None
     _depth: int | None = None
-    _columns: int | None = None  # how many columns are held at once for what is below, kept by jail/work.py
+    _steps: int | None = None  # of the largest expression below, and how many columns are held at once for any of
+    _columns: int | None = None  # them: kept by jail/work.py
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -263,7 +263,9 @@ def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
 
     What is of no further use is dropped at once: which values are held at the same time is a fact of the plan.
     """
-    order: dict[Value, int] = {}
+    if not value.inputs():
+        return [(value, [])]
+    order: dict[Value, None] = {}
     waiting = [value]
     while waiting:
         node = waiting[-1]
@@ -272,7 +274,7 @@ def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
             waiting.extend(missing)
             continue
         waiting.pop()
-        order.setdefault(node, len(order))
+        order[node] = None
     last: dict[Value, Value] = {}
     for node in order:
         for each in node.inputs():
