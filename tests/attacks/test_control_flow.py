@@ -30,8 +30,8 @@ class Frozen(Silent):
     def noisy_max(self, scores, scale):
         return 0
 
-    def bernoulli_exp(self, gamma):
-        return True
+    def exponential(self, scores, factor):
+        return 0
 
 
 def base() -> pandas.DataFrame:

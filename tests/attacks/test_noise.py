@@ -151,7 +151,7 @@ from privjail.mechanisms.noise import Noise
 noise = Noise()
 
 def draw():
-    return [noise.laplace(1e9, 4), noise.laplace(1e9, 1), noise.gaussian(1e9, 4), noise.below(2**64),
+    return [noise.laplace(1e9, 4), noise.laplace(1e9, 1), noise.gaussian(1e9, 4), noise.uniform(2, 1).tolist(),
             [noise.noisy_max([0] * 64, 1.0) for _ in range(8)]]
 
 draw()
@@ -201,8 +201,8 @@ def test_nothing_that_leaves_tells_how_long_drawing_took_v6() -> None:
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert returns == {
-        "laplace": "list[int]", "gaussian": "list[int]", "noisy_max": "int", "below": "int", "bernoulli_exp": "bool",
-        "prepare": "None",
+        "laplace": "list[int]", "gaussian": "list[int]", "noisy_max": "int", "exponential": "int",
+        "uniform": "Limbs", "prepare": "None",
     }  # fmt: skip
 
 

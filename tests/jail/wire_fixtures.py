@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import tempfile
 from collections.abc import Iterator
@@ -200,8 +201,9 @@ class Fixed(Noise):
         noised = [s + scale * self.rng.expovariate(1) for s in scores]
         return noised.index(max(noised))
 
-    def below(self, n: int) -> int:
-        return self.rng.randrange(n)
+    def exponential(self, scores: Any, factor: Any) -> int:
+        best = max(scores)
+        return self.rng.choices(range(len(scores)), [math.exp(-factor * (best - s)) for s in scores])[0]
 
 
 class Blind(Fixed):
@@ -210,8 +212,8 @@ class Blind(Fixed):
     def noisy_max(self, scores: Any, scale: float) -> int:
         return self.rng.randrange(len(scores))
 
-    def bernoulli_exp(self, gamma: Any) -> bool:
-        return True
+    def exponential(self, scores: Any, factor: Any) -> int:
+        return self.rng.randrange(len(scores))
 
 
 class Recorder(PolarsEngine):

@@ -40,7 +40,7 @@ def decay(gamma: Fraction) -> mp.mpf:
 
 
 def law_of(sample: Callable[[Noise], Any]) -> Law:
-    """The law of a sampler with finitely many choices between restarts: all scripts, one after another."""
+    """The law of a mechanism whose noise has finitely many outcomes: all of them, one after another."""
     found = found_law(sample, decay)
     assert abs(found.lost) < mp.mpf(10) ** -35
     return dict(found.law)

@@ -83,7 +83,7 @@ def test_exponential_noise_and_permute_and_flip_have_one_law() -> None:
 def test_the_sampler_follows_the_law_and_not_one_30_percent_off_v5(scores: tuple[int, ...]) -> None:
     """V-5."""
     noise = Noise()
-    drawn = [noise.noisy_max(list(scores), 2.0) for _ in range(12_000)]
+    drawn = [noise.noisy_max(list(scores), 2.0) for _ in range(5_000)]
     counts = [drawn.count(i) for i in range(4)]
     assert fits(counts, [float(permute_and_flip(scores, Fraction(2))[i]) for i in range(4)])
     if len(set(scores)) > 1:
@@ -91,35 +91,17 @@ def test_the_sampler_follows_the_law_and_not_one_30_percent_off_v5(scores: tuple
         assert not fits(counts, [float(permute_and_flip(scores, Fraction(2) * Fraction(13, 10))[i]) for i in range(4)])
 
 
-def test_huge_gaps_and_scales_stay_inside_64_bits() -> None:
-    """Gaps are cut at 2**62; with the widest noise the cut moves no probability by more than the claim."""
+def test_huge_gaps_and_scales() -> None:
+    """Gaps beyond 64 bits are compared as they are, and the widest noise still chooses both."""
     noise = Noise()
     mechanism = NoisyMax(Fraction(1))
     assert mechanism.sample(vector(2, 1), [-(10**40), 10**40], noise) == 1
     assert mechanism.sample(vector(3, 1, monotone=True), [10**300, 0, -(10**300)], noise) == 0
+    assert NoisyMax(Fraction(1), k=3).sample(vector(3, 1), [0, 10**300, 10**30], noise) == [1, 2, 0]
     wide = NoisyMax(Fraction(1, 10**9))
     grid, scale = wide.scale(vector(2, 10**18))
     assert scale <= 2.0**55 and grid.coarser > 1
     assert {wide.sample(vector(2, 10**18), [0, 5], noise) for _ in range(60)} == {0, 1}
-    clipped = [max(g, -(2**62)) for g in (-(2**62) - 3, -(2**62) + 3)]
-    assert abs(clipped[0] - clipped[1]) <= 6
-
-
-def test_cutting_gaps_off_is_no_loss() -> None:
-    """The same small world with the cut inside it: still ε. (A cut that wraps around would not be.)"""
-
-    class Cut(NoisyMax):
-        def sample(self, value, exact, noise):  # type: ignore[no-untyped-def]
-            best = max(exact)
-            return super().sample(value, [max(x, best - 2) for x in exact], noise)
-
-    for monotone in (False, True):
-        laws = {}
-        for left, right in neighbours(3, 5, 1, monotone):
-            for scores in (left, right):
-                if scores not in laws:
-                    laws[scores] = _law(Cut(Fraction(2)), scores, 1, monotone)
-            assert loss(laws[left], laws[right]) <= 2 + SLACK
 
 
 def test_numbers_that_cannot_move_a_step_are_compared_as_they_are() -> None:

@@ -1,87 +1,34 @@
-"""The draws that are our own: uniform numbers and coins of bias exp(-γ)."""
+"""Draws: uniform numbers, and Laplace noise that is drawn ahead. For choices see test_choice.py."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 
-import mpmath as mp
+import numpy as np
 import pytest
 
 from privjail.errors import BudgetError
 from privjail.mechanisms.noise import LARGEST_SCALE, Noise, Stock
 
-from .laws import real
 from .samples import fits
 
 
-class Walk(Noise):
-    """Follows one path through the draws of a coin: the first ``successes`` comparisons succeed, the next fails."""
-
-    def __init__(self, top: int, successes: int) -> None:
-        self.top, self.left, self.weight = top, successes, Fraction(1)
-
-    def below(self, n: int) -> int:
-        chance = Fraction(min(self.top, n), n)  # of a number below ``top``
-        self.left -= 1
-        self.weight *= chance if self.left >= 0 else 1 - chance
-        return 0 if self.left >= 0 else n
-
-
-def _chance(gamma: Fraction, depth: int = 26) -> tuple[Fraction, Fraction]:
-    """Pr[True] of bernoulli_exp for gamma ≤ 1, by all paths of up to ``depth`` draws, and all that these decide."""
-    heads = decided = Fraction(0)
-    for successes in range(depth):
-        walk = Walk(gamma.numerator, successes)
-        if walk.bernoulli_exp(gamma):
-            heads += walk.weight
-        decided += walk.weight
-    return heads, decided
-
-
-@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(99, 100), Fraction(1)])
-def test_the_exact_chance_of_the_coin(gamma: Fraction) -> None:
-    heads, decided = _chance(gamma)
-    assert decided > 1 - Fraction(1, 10**20)
-    assert abs(real(heads) - mp.exp(-real(gamma))) < mp.mpf(10) ** -20
-
-
-@pytest.mark.parametrize(
-    "gamma", [Fraction(1, 7), Fraction(1), Fraction(3, 2), Fraction(3), Fraction(10**30, 10**30 + 1)]
-)
-def test_the_coin_has_its_bias_and_not_one_30_percent_off_v5(gamma: Fraction) -> None:
-    """V-5: our own sampler too."""
-    noise, n = Noise(), 20_000
-    heads = sum(noise.bernoulli_exp(gamma) for _ in range(n))
-    p = math.exp(-gamma)
-    assert fits([heads, n - heads], [p, 1 - p])
-    for off in (0.7, 1.3):
-        q = math.exp(-off * float(gamma))
-        assert not fits([heads, n - heads], [q, 1 - q])
-
-
-def test_the_coin_at_its_ends() -> None:
-    noise = Noise()
-    assert all(noise.bernoulli_exp(Fraction(0)) for _ in range(100))
-    assert not any(noise.bernoulli_exp(Fraction(10) ** 400) for _ in range(100))
-    assert not any(noise.bernoulli_exp(Fraction(10**600 + 1, 10**297)) for _ in range(100))
-
-
 def test_uniform_numbers_v5() -> None:
-    """V-5."""
-    noise = Noise()
-    drawn = Counter(noise.below(7) for _ in range(14_000))
-    assert fits([drawn[i] for i in range(7)], [1 / 7] * 7)
-    assert not fits([drawn[i] for i in range(7)], [1.3 / 7] + [(1 - 1.3 / 7) / 6] * 6)
-    assert max(noise.below(2**200) for _ in range(50)) > 2**190
+    """V-5: every limb is uniform, and no two are equal."""
+    drawn = Noise().uniform(3, 4000)
+    assert drawn.shape == (3, 4000) and drawn.max() < 2**32
+    assert len(np.unique(drawn)) > 11_900
+    for shift in (0, 29):  # the lowest and the highest bits
+        for row in drawn:
+            counts = np.bincount((row >> np.uint64(shift)).astype(np.int64) % 8, minlength=8).tolist()
+            assert fits(counts, [1 / 8] * 8) and not fits(counts, [1.3 / 8] + [(1 - 1.3 / 8) / 7] * 7)
 
 
 def test_scales_beyond_64_bits_are_refused() -> None:
     noise = Noise()
-    for draw in (lambda s: noise.laplace(s, 1), lambda s: noise.gaussian(s, 2), lambda s: noise.noisy_max([0, 1], s)):
+    for draw in (lambda s: noise.laplace(s, 1), lambda s: noise.gaussian(s, 2)):
         draw(LARGEST_SCALE)
         with pytest.raises(BudgetError):
             draw(LARGEST_SCALE * 2)

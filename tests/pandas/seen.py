@@ -129,11 +129,8 @@ class Silent(Noise):
     def noisy_max(self, scores, scale):
         return max(range(len(scores)), key=lambda i: (scores[i], -i))
 
-    def below(self, n):
-        return 0
-
-    def bernoulli_exp(self, gamma):
-        return gamma == 0
+    def exponential(self, scores, factor):
+        return self.noisy_max(scores, 1)
 
 
 @contextlib.contextmanager

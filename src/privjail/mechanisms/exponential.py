@@ -20,7 +20,7 @@ class Exponential(Mechanism):
 
     Guarantee: ε-DP, Δ being the largest distance of a score; ε²/8-zCDP.
     Why: each weight, and their sum, changes by a factor of at most exp(ε/2); proportional to the distance.
-    The sampler is exact: propose a uniform position, accept it with probability exp(-ε(max - score)/2Δ).
+    The sampler is exact, and its work depends on the number of options alone (V-54): see choice.py.
     ρ = ε²/8: the log-ratio of two outcomes moves within a range of ε (Cesar & Rogers, ALT 2021).
     Source: McSherry & Talwar, FOCS 2007.
     """
@@ -43,9 +43,4 @@ class Exponential(Mechanism):
         distance = Fraction(reach(value.joint.linf, value))
         if distance == 0:  # the scores are public
             return int(exact.index(max(exact)))
-        factor = self.epsilon * value.grid / (2 * distance)
-        best = max(exact)
-        while True:
-            i = noise.below(len(exact))
-            if noise.bernoulli_exp((best - exact[i]) * factor):
-                return i
+        return noise.exponential(exact, self.epsilon * value.grid / (2 * distance))

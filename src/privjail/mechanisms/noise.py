@@ -1,4 +1,4 @@
-"""Where randomness comes from: OpenDP's exact samplers, and the operating system. No seeds.
+"""Where randomness comes from: OpenDP's exact samplers, our exact choices, and the operating system. No seeds.
 
 ``Noise`` is what a mechanism may draw. The jail holds the only instance; nothing a client sends reaches it.
 """
@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from privjail.errors import BudgetError
+from privjail.mechanisms.choice import exponential_choice, permute_and_flip
+from privjail.mechanisms.weights import Limbs
 
 LARGEST_SCALE = 2.0**55
 MOST_AHEAD = 63  # draws that wait for use
@@ -60,32 +63,18 @@ class Noise:
             return [0] * n
         return _drawn(_opendp_gaussian(_checked(scale), n == 1), n)
 
+    def exponential(self, scores: Sequence[int], factor: Fraction) -> int:
+        """Position i with probability proportional to exp(factor·score_i)."""
+        return exponential_choice(scores, factor, self.uniform)
+
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
         """The position of the largest score plus exponential noise of this scale (permute and flip)."""
-        return int(_opendp_noisy_max(_checked(scale))(list(scores)))
+        return permute_and_flip(scores, 1 / Fraction(scale), self.uniform)
 
-    def below(self, n: int) -> int:
-        """A uniform number from 0 to n - 1."""
-        return secrets.randbelow(n)
-
-    def bernoulli_exp(self, gamma: Fraction) -> bool:
-        """True with probability exp(-gamma), exactly, for gamma ≥ 0.
-
-        For gamma ≤ 1: exp(-g) = Σ (-g)^k / k!, so draw until the k-th coin of bias g/k fails; the number of
-        coins is odd with just this probability. Beyond 1: all of floor(gamma) coins of bias exp(-1) and one
-        for the rest must succeed. Source: Canonne, Kamath, Steinke, NeurIPS 2020, algorithm 1.
-        """
-        while gamma > 1:
-            if not self._bernoulli_exp_unit(1, 1):
-                return False
-            gamma -= 1
-        return self._bernoulli_exp_unit(gamma.numerator, gamma.denominator)
-
-    def _bernoulli_exp_unit(self, top: int, bottom: int) -> bool:
-        k = 1
-        while self.below(bottom * k) < top:
-            k += 1
-        return k % 2 == 1
+    def uniform(self, limbs: int, n: int) -> Limbs:
+        """n independent uniform numbers of ``limbs`` times 32 bits."""
+        drawn = np.frombuffer(os.urandom(4 * limbs * n), dtype="<u4")
+        return drawn.reshape(limbs, n).astype(np.uint64)
 
 
 class Stock:
@@ -128,15 +117,14 @@ class _OpenDP:
     """What is used of OpenDP. Its prelude would import scikit-learn, too, where that is installed."""
 
     def __init__(self) -> None:
-        from opendp import domains, measurements, measures, metrics, mod, typing
+        from opendp import domains, measurements, metrics, mod, typing
 
         mod.enable_features("contrib")
         self.m = measurements
         self.i64, self.f64 = typing.i64, typing.f64
         self.atom_domain, self.vector_domain = domains.atom_domain, domains.vector_domain
-        self.absolute_distance, self.linf_distance = metrics.absolute_distance, metrics.linf_distance
+        self.absolute_distance = metrics.absolute_distance
         self.l1_distance, self.l2_distance = metrics.l1_distance, metrics.l2_distance
-        self.max_divergence = measures.max_divergence
 
 
 @lru_cache(maxsize=1)
@@ -158,10 +146,3 @@ def _opendp_gaussian(scale: float, single: bool) -> Any:
     if single:
         return dp.m.make_gaussian(dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.i64), scale=scale)
     return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64), scale=scale)
-
-
-@lru_cache(maxsize=4096)
-def _opendp_noisy_max(scale: float) -> Any:
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
-    return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)

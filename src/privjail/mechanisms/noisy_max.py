@@ -23,7 +23,8 @@ class NoisyMax(Mechanism):
     (counts of rows), a scale of Δ/ε is enough.
     Why: permute and flip, which has the same law, accepts element i with probability
     exp(-(max - x_i)/scale); the gap max - x_i moves by at most 2Δ, by Δ if all move one way. Proportional.
-    Only the position leaves: the noisy value would cost as much again for each element.
+    Only the position leaves: the noisy value would cost as much again for each element. The sampler's work
+    depends on k and the number of elements alone (V-54): see choice.py.
     Source: McKenna & Sheldon, NeurIPS 2020; Ding et al. 2021 (same law); for counts also seeds/002.
     """
 
@@ -63,10 +64,7 @@ class NoisyMax(Mechanism):
         left = list(range(len(scores)))
         chosen: list[int] = []
         for _ in range(self.k):
-            best = max(scores[i] for i in left)
-            # Only gaps matter to the law. Cutting them off at 2**62, where they would leave 64 bits, moves
-            # no two of them further apart, and none against the direction of the others.
-            gaps = [max(scores[i] - best, -(2**62)) for i in left]
-            position = noise.noisy_max(gaps, scale) if scale else gaps.index(0)
+            rivals = [scores[i] for i in left]
+            position = noise.noisy_max(rivals, scale) if scale else rivals.index(max(rivals))
             chosen.append(left.pop(position))
         return chosen if self.k > 1 else chosen[0]

@@ -18,7 +18,7 @@ from privjail.verify.symbolic import obligations
 
 #: How often each check ticks in a full run; only the bars depend on it.
 TICKS = {"Laplace": 216, "Gaussian": 177, "thresholded histogram": 60, "local randomisers": 88,
-         "exponential mechanism": 11_466,
+         "choices": 14, "exponential mechanism": 11_466,
          "noisy max": 191_582, "above-threshold": 57_606, "OpenDP's noisy max": 1, "black box": 10,
          "draws": 1, "Rényi cost": 16}  # fmt: skip
 

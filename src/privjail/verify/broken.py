@@ -118,16 +118,7 @@ def _choose(scale: float) -> Draw:
 
 
 def _exponential(gamma: Fraction) -> Draw:
-    def draw(scores: Sequence[int], n: int) -> list[int]:
-        noise, best = Noise(), max(scores)
-        chosen: list[int] = []
-        while len(chosen) < n:
-            i = noise.below(len(scores))
-            if noise.bernoulli_exp((best - scores[i]) * gamma):
-                chosen.append(i)
-        return chosen
-
-    return draw
+    return lambda scores, n: [Noise().exponential(scores, gamma) for _ in range(n)]
 
 
 def _top_two(scores: Sequence[int]) -> Law:

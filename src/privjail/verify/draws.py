@@ -10,9 +10,11 @@ from math import exp
 from privjail.mechanisms.noise import Noise
 from privjail.verify import laws
 from privjail.verify.fit import fits, fits_law
+from privjail.verify.law import Decay, Law
 from privjail.verify.row import Row, Watch
 
 OFF = (0.7, 1.3)
+Stated = Callable[[Sequence[int], Fraction, Decay], Law]
 
 
 def _laplace(x: int, scale: float) -> float:
@@ -35,36 +37,27 @@ def _added(name: str, draw: Callable[[float, int], list[int]], pmf: Callable[[in
     return Row(name, "its law", f"scales {', '.join(map(str, scales))}", how, good, "—")
 
 
-def _chosen(n: int) -> Row:
-    noise, good = Noise(), True
+def _chosen(name: str, choose: Callable[[Sequence[int]], int], law: Stated, n: int) -> Row:
+    good = True
     for scores in ((3, 0, 1, 2), (-5, -4, -5, -9)):
-        drawn = [noise.noisy_max(scores, 2.0) for _ in range(n)]
+        drawn = [choose(scores) for _ in range(n)]
         counts = [drawn.count(i) for i in range(4)]
-        good &= fits(counts, _flip(scores, 2.0)) and not any(fits(counts, _flip(scores, 2.0 * off)) for off in OFF)
-    return Row(
-        "noisy max draws", "its law", "two vectors of four scores", f"χ², {n:,} draws each; both ways", good, "—"
-    )
+        good &= fits(counts, _likely(law, scores, 2.0))
+        good &= not any(fits(counts, _likely(law, scores, 2.0 * off)) for off in OFF)
+    return Row(f"{name} draws", "its law", "two vectors of four scores", f"χ², {n:,} draws each; both ways", good, "—")
 
 
-def _flip(scores: Sequence[int], scale: float) -> list[float]:
-    return [float(p) for p in laws.permute_and_flip(scores, Fraction(1), lambda g: exp(-float(g) / scale)).values()]
-
-
-def _coin(n: int) -> Row:
-    noise, good = Noise(), True
-    for gamma in (Fraction(1, 7), Fraction(3, 2)):
-        heads = sum(noise.bernoulli_exp(gamma) for _ in range(n))
-        p, wrong = exp(-gamma), [exp(-off * gamma) for off in OFF]
-        good &= fits([heads, n - heads], [p, 1 - p]) and not any(fits([heads, n - heads], [q, 1 - q]) for q in wrong)
-    return Row("coin of bias e^−γ", "its law", "γ = 1/7 and 3/2", f"χ², {n:,} draws each; both ways", good, "—")
+def _likely(law: Stated, scores: Sequence[int], scale: float) -> list[float]:
+    return [float(p) for p in law(scores, Fraction(1), lambda g: exp(-float(g) / scale)).values()]
 
 
 def draws(fast: bool, watch: Watch) -> list[Row]:
     n = 20_000
     rows = [_added("discrete Laplace draws", Noise().laplace, _laplace, n)]
-    rows += [_added("discrete Gaussian draws", Noise().gaussian, _gaussian, n), _coin(n)]
-    if not fast:
-        rows.append(_chosen(4000))
+    rows.append(_added("discrete Gaussian draws", Noise().gaussian, _gaussian, n))
+    half, noise = Fraction(1, 2), Noise()
+    rows.append(_chosen("exponential choice", lambda s: noise.exponential(s, half), laws.exponential, 4000))
+    rows.append(_chosen("permute and flip", lambda s: noise.noisy_max(s, 2.0), laws.permute_and_flip, 4000))
     watch()
     return rows
 

@@ -1,10 +1,11 @@
-"""Exact checks of mechanisms that choose: exponential, noisy max, above-threshold."""
+"""Exact checks of mechanisms that choose: exponential, noisy max, above-threshold; and of the choices themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
+from math import ceil, log2
 
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
@@ -18,10 +19,11 @@ from privjail.verify.series import TwoSided
 
 ONE = Fraction(1)
 HALF = Fraction(1, 2)
+EVERY_OUTCOME = "mechanism run on every outcome of its choice, which is taken to have its law"
 
 
 def exponential(fast: bool, watch: Watch) -> list[Row]:
-    """The exponential mechanism, its law found by running its own code on all scripts."""
+    """The exponential mechanism, its law found by running its own code on every outcome of its choice."""
     rows = []
     for alpha, n, reach in ((HALF, 2, 1), (HALF, 3, 1), (Fraction(9, 10), 3, 2), (Fraction(1, 5), 4, 1))[
         : 2 if fast else 4
@@ -36,7 +38,7 @@ def exponential(fast: bool, watch: Watch) -> list[Row]:
         stated = laws.exponential((0, 2, 1), Fraction(1, 2 * reach), decay)
         inputs = f"{n} options, scores 0–2, Δ = {reach}, e^−ε = {decay(ONE)}"
         rows.append(exact_row(
-            "exponential mechanism (= Gumbel noisy max)", "ε-DP", inputs, "sampler run on all scripts", verdict,
+            "exponential mechanism (= Gumbel noisy max)", "ε-DP", inputs, EVERY_OUTCOME, verdict,
             decay(-ONE), tied=law((0, 2, 1)) == stated,
         ))  # fmt: skip
     return [*rows, _exponential_rho(fast, watch)]
@@ -73,7 +75,7 @@ def _exponential_rho(fast: bool, watch: Watch) -> Row:
 
 
 def _permute_and_flip(alpha: Fraction, one_way: bool) -> tuple[Callable[[Vector], Law], bool]:
-    """The law of the shipped noisy max, at one step a unit, and whether its own code has it."""
+    """The law of noisy max, at one step a unit, and whether the mechanism has it if its choice is permute and flip."""
     decay = Rational(alpha, 1 if one_way else 2)
     gamma = ONE if one_way else HALF  # 1/scale for ε = 1
 
@@ -104,7 +106,8 @@ def noisy_max(fast: bool, watch: Watch) -> list[Row]:
             verdict = check(law, vectors(m, values, 1, one_way, up_to_order=True), factor, watch)
             rows.append(exact_row(
                 "noisy max, exponential noise (permute and flip)", "ε-DP", domain,
-                "sampler run on all scripts of 4 inputs", verdict, factor, tied=tied, size=m,
+                "law as the mechanism has it on 4 inputs; its sampler: see permute and flip", verdict, factor,
+                tied=tied, size=m,
             ))  # fmt: skip
             rows += _noisy_max_rows(m, one_way, moves, watch)
     return [*rows, *top_k(watch)]
@@ -136,7 +139,7 @@ def top_k(watch: Watch) -> list[Row]:
         verdict = check(law, vectors(3, 2, 1, one_way), decay(-ONE), watch)
         moves = "counts: all move one way" if one_way else "each moves either way"
         rows.append(exact_row(
-            f"noisy top {k}", "ε-DP", f"m = 3, scores 0–1, {moves}", "sampler run on all scripts", verdict, decay(-ONE),
+            f"noisy top {k}", "ε-DP", f"m = 3, scores 0–1, {moves}", EVERY_OUTCOME, verdict, decay(-ONE),
         ))  # fmt: skip
     return rows
 
@@ -168,7 +171,7 @@ def above_threshold(fast: bool, watch: Watch) -> list[Row]:
                 "above-threshold",
                 "ε-DP",
                 inputs,
-                f"sampler run on all scripts within ±{depth} of 3 inputs",
+                f"law as the mechanism has it on 3 inputs, run on all noise within ±{depth}",
                 verdict,
                 factor,
                 tied=tied,
@@ -195,4 +198,38 @@ def _many_below(watch: Watch) -> Row:
     return exact_row("above-threshold", "ε-DP", inputs, "closed form", verdict, 1 / alpha**4)
 
 
-CHECKS = {"exponential mechanism": exponential, "noisy max": noisy_max, "above-threshold": above_threshold}
+SCORES = ((1, 0, 3, 2), (2, 0, 2), (0, 1), (5,), (0, -40, -41), (7, 7, 7), (10**30, 0, 10**30 - 3))
+
+
+def choices(fast: bool, watch: Watch) -> list[Row]:
+    """The samplers that choose, on bits that are handed to them: measured laws, held against the stated ones."""
+    from privjail.verify.intervals import ball_decay, precision
+    from privjail.verify.measured import agrees_with, exponential_law, flip_law
+
+    depth, rows = 100 if fast else 200, []  # 200 bits are more than the first pass reads: the second is looked at, too
+    inputs = f"{len(SCORES)} vectors of 1 to 4 scores, up to 10³⁰ apart"
+    how = f"shipped sampler run on its own bits: where the answer changes is found by halving, {depth} times"
+    for name, stated in (("exponential choice", laws.exponential), ("permute and flip", laws.permute_and_flip)):
+        good, lost = True, 0.0
+        for scores in SCORES:
+            if name == "exponential choice":
+                found = exponential_law(lambda noise, s=scores: noise.exponential(s, HALF), 320, depth)  # type: ignore[misc]
+            else:
+                found = flip_law(lambda noise, s=scores: noise.noisy_max(s, 2.0), len(scores), 256, depth)  # type: ignore[misc]
+            with precision():
+                good &= agrees_with(found, stated(scores, HALF, ball_decay))
+                wrong = stated(scores, HALF + Fraction(1, 2**90), ball_decay)
+                good &= max(scores) - min(scores) not in range(1, 10) or not agrees_with(found, wrong)
+            lost = max(lost, float(found.lost))
+            watch()
+        reached = f"undecided: less than 2^{ceil(log2(lost))}"
+        rows.append(Row(name, "its law", inputs, f"{how}; a factor off by 2⁻⁹⁰ is told apart", good, reached))
+    return rows
+
+
+CHECKS = {
+    "choices": choices,
+    "exponential mechanism": exponential,
+    "noisy max": noisy_max,
+    "above-threshold": above_threshold,
+}

@@ -45,7 +45,7 @@ def _laplace_row(alpha: Fraction, n: int, distance: int, watch: Watch) -> Row:
     shape = "one number" if n == 1 else f"{n} numbers"
     return exact_row(
         "Laplace", "ε-DP", f"{shape}, Δ₁ = {grid.steps} steps, e^−ε = {decay(ONE)}",
-        "sampler run on all scripts of 2 inputs, 3 grids", verdict, decay(-ONE), tied=tied,
+        "law as the mechanism has it on 2 inputs, 3 grids; draws: see below", verdict, decay(-ONE), tied=tied,
     )  # fmt: skip
 
 

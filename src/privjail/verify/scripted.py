@@ -1,4 +1,8 @@
-"""The law of a shipped sampler, from its own code: every script of random choices is run, and its chance counted."""
+"""The law of a mechanism, from its own code: it is run on every outcome of its noise, and the chances are added up.
+
+The noise has its stated law here. Whether the samplers have that law is another question: for choices see
+measured.py, for Laplace and Gaussian noise (OpenDP's samplers) see draws.py.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +17,21 @@ from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import Distance
 from privjail.plan.value import Together
 from privjail.verify.law import Decay, Law, Number
-from privjail.verify.laws import permute_and_flip
+from privjail.verify.laws import exponential, permute_and_flip
 from privjail.verify.series import TwoSided
 
 
-class Restart(Exception):
-    """A rejection sampler begins again."""
-
-
 class Scripted(Noise):
-    """Takes each random choice from a script, and multiplies up the probability of having made it.
+    """Takes each outcome of the noise from a script, and multiplies up the probability of having drawn it.
 
-    A second call of below() means that a rejection sampler begins again. Laplace noise beyond ``reach`` is not
-    followed: its mass is what the found law lacks.
+    Laplace noise beyond ``reach`` is not followed: its mass is what the found law lacks.
     """
 
     def __init__(self, script: Sequence[int], decay: Decay, reach: int) -> None:
         self.script, self.reach = list(script), reach
         self.decay: Any = decay
-        self.used, self.belows = 0, 0
-        self.one = decay(Fraction(0))  # in the decay's own kind of number
-        self.weight: Number = self.one
+        self.used = 0
+        self.weight: Number = decay(Fraction(0))  # 1, in the decay's own kind of number
         self.options: list[int] = []
 
     def _choose(self, chances: Sequence[Number]) -> int:
@@ -43,16 +41,6 @@ class Scripted(Noise):
         self.weight = self.weight * chances[choice]
         return choice
 
-    def below(self, n: int) -> int:
-        self.belows += 1
-        if self.belows > 1:
-            raise Restart
-        return self._choose([self.one / n] * n)
-
-    def bernoulli_exp(self, gamma: Fraction) -> bool:
-        p = self.decay(gamma)
-        return self._choose([p, 1 - p]) == 0
-
     def laplace(self, scale: float, n: int) -> list[int]:
         if scale == 0:
             return [0] * n
@@ -60,9 +48,14 @@ class Scripted(Noise):
         chances: list[Number] = _chances(self.decay, scale, self.reach)
         return [values[self._choose(chances)] for _ in range(n)]
 
+    def exponential(self, scores: Sequence[int], factor: Fraction) -> int:
+        return self._one_of(exponential(scores, factor, self.decay))
+
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
-        law = permute_and_flip(scores, 1 / Fraction(scale), self.decay)
-        return self._choose([law[i] for i in range(len(scores))])
+        return self._one_of(permute_and_flip(scores, 1 / Fraction(scale), self.decay))
+
+    def _one_of(self, law: Law) -> int:
+        return self._choose([law[i] for i in range(len(law))])
 
 
 @lru_cache(maxsize=64)
@@ -80,27 +73,21 @@ class Found:
 
 
 def found_law(sample: Callable[[Noise], Any], decay: Decay, reach: int = 6) -> Found:
-    """Run a sampler on all scripts, one after another."""
-    found: dict[Hashable, Number] = {}
-    again: Number = 0 * decay(Fraction(0))
+    """Run a mechanism on all scripts, one after another."""
+    law: dict[Hashable, Number] = {}
     script: list[int] = []
     while True:
         noise = Scripted(script, decay, reach)
-        try:
-            answer = sample(noise)
-            key = tuple(answer) if isinstance(answer, list) else answer
-            found[key] = found.get(key, 0) + noise.weight
-        except Restart:
-            again = again + noise.weight
+        answer = sample(noise)
+        key = tuple(answer) if isinstance(answer, list) else answer
+        law[key] = law.get(key, 0) + noise.weight
         script = (script + [0] * noise.used)[: noise.used]
         while script and script[-1] + 1 >= noise.options[len(script) - 1]:
             script.pop()
         if not script:
             break
         script[-1] += 1
-    # A rejection sampler that begins again forgets: its law is that of one round, given that it ends.
-    law = {key: p / (1 - again) for key, p in found.items()}
-    return Found(law, 1 - sum(law.values(), 0 * again))
+    return Found(law, 1 - sum(law.values(), 0 * decay(Fraction(0))))
 
 
 def agrees(found: Found, stated: Law) -> bool:
