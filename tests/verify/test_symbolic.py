@@ -21,7 +21,21 @@ def test_it_is_proved_and_its_mutant_is_refuted(each: Obligation) -> None:
 
 def test_every_theorem_has_obligations() -> None:
     assert {o.theorem for o in ALL} == set(THEOREMS)
-    assert len({(o.theorem, o.name) for o in ALL}) == len(ALL) >= 30
+    assert len({(o.theorem, o.name) for o in ALL}) == len(ALL) >= 57
+
+
+def test_every_induction_has_a_start_and_noisy_max_is_coupled_for_real_noise() -> None:
+    """A step without its start proves nothing; and the noise that the library draws is real, not whole."""
+    names = {o.name for o in ALL}
+    stepped = [o for o in ALL if "the step" in o.words.lower()]
+    started = [name.removesuffix(": the start") for name in names if name.endswith(": the start")]
+    shared = {"hockey-stick bounds every set", "hockey-stick is reached"}  # start together: hockey-stick sums
+    shared |= {"deterministic g", "randomised, (ε, δ)", "randomised, pure"}  # all three sums
+    assert {o.name for o in stepped} - shared == set(started) - {"hockey-stick sums", "all three sums"}
+    for kind in ("counts (all move one way)", "scores (each moves either way)"):
+        for sort in ("whole", "real"):
+            assert f"the rivals' best, {kind}, {sort} noise" in names
+            assert f"the winning noise, {kind}, {sort} noise" in names
 
 
 def test_false_claims_and_contradictory_hypotheses_are_noticed() -> None:

@@ -157,14 +157,16 @@ Each has a mutant, a slightly stronger claim, for which z3 must find values that
 be satisfiable.
 
 **For all inputs**: every formula on this page. Where a statement runs over any number of outcomes, counts, elements
-or mechanisms, the formula is the step of an induction. That the steps add up to the theorem (the induction itself,
-sums over countably many outcomes, and from discrete noise to densities) is argued in words here, not checked by
-machine.
+or mechanisms, there are two formulas: the start and the step of an induction. That start and step add up to the
+theorem is argued in words here, not checked by machine: the induction itself, sums over countably many outcomes,
+integrals over real noise, and that permute and flip has the law of exponential noise. The coupling of noisy max is
+proved for whole noise and for real noise; the library's is real.
 
-**For bounded inputs only**: the tables of [verified.md](verified.md). They hold the code that runs against its
-laws, on all neighbours of a small domain; these formulas are about the laws. The theorems are those of the
-definitions of differential privacy (post-processing, sequential and parallel composition, (ε, δ), Laplace noise)
-and of report noisy max over counts, where the coupling shifts one noise by one.
+**For bounded inputs only**: the tables of [verified.md](verified.md). They hold mechanisms against their laws, on all
+neighbours of a small domain; these formulas are about the laws. That the samplers of choices have their laws is
+measured there, on scripted bits. That OpenDP's samplers of Laplace and Gaussian noise have theirs is only sampled.
+The theorems are those of the definitions of differential privacy (post-processing, sequential and parallel
+composition, (ε, δ), Laplace noise) and of report noisy max, where the coupling shifts one noise.
 
 Notation: p, q are probabilities of one outcome on neighbouring D, D′; P, Q sums or products so far; c, d, b ≥ 1 are
 powers of e; δ is `delta`; ¬, ∧, ⟹ are written `Not`, `And`, `Implies`.

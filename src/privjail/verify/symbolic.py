@@ -2,7 +2,7 @@
 
 An obligation is a formula without quantifiers, so z3 decides it for *all* values of its variables: all probabilities,
 all counts, every α in (0, 1). What runs over an unbounded number of outcomes, counts or mechanisms is proved as an
-induction: the step is the obligation, the start is trivial. docs/proofs.md says each in mathematical words.
+induction: start and step are obligations. docs/proofs.md says each in mathematical words.
 """
 
 from __future__ import annotations
@@ -25,6 +25,17 @@ class Obligation:
     claim: Formula
     mutant: Formula
     mutation: str
+
+
+def start(
+    theorem: str, of: str, words: str, given: Formula, so_far: Formula,
+    values: list[tuple[Any, Any]], wrong: list[tuple[Any, Any]], mutation: str,
+) -> Obligation:  # fmt: skip
+    """The start of an induction: what its step takes for granted, ``so_far``, holds for the first values."""
+    import z3
+
+    claim, mutant = (z3.Implies(given, z3.substitute(so_far, *chosen)) for chosen in (values, wrong))
+    return Obligation(f"{of}: the start", theorem, words, claim, mutant, mutation)
 
 
 def proved(claim: Formula) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from privjail.verify.symbolic import Obligation
+from privjail.verify.symbolic import Obligation, start
 
 
 def _reals(names: str) -> Any:
@@ -20,13 +20,22 @@ def definition() -> list[Obligation]:
     excess = p - c * q
     positive = z3.If(excess > 0, excess, 0)
     mass = z3.And(p >= 0, q >= 0, c >= 1)
+    zero, one = z3.RealVal(0), z3.RealVal(1)
     return [
+        start(
+            "definition", "sets from points", "The empty set: P = Q = 0, and P ≤ c·Q.",
+            mass, c * Q >= P, [(P, zero), (Q, zero)], [(P, one), (Q, zero)], "P = 1",
+        ),
         Obligation(
             "sets from points", "definition",
             "If every outcome has p ≤ c·q, every set S has P(S) ≤ c·Q(S). Induction over the outcomes in S: the step.",
             z3.Implies(z3.And(mass, c * Q >= P, p <= c * q), P + p <= c * (Q + q)),
             z3.Implies(z3.And(mass, c * Q >= P, p <= c * q), P + p <= Q + c * q),
             "the factor is left out for the outcomes so far",
+        ),
+        start(
+            "definition", "hockey-stick sums", "No outcome yet: D = H = 0, so D ≤ H, and D = H.",
+            mass, z3.And(D <= H, D == H), [(D, zero), (H, zero)], [(D, zero), (H, one)], "H = 1",
         ),
         Obligation(
             "hockey-stick bounds every set", "definition",
@@ -65,7 +74,13 @@ def post_processing() -> list[Obligation]:
     excess = p - c * q
     positive = z3.If(excess > 0, excess, 0)
     mass = z3.And(p >= 0, q >= 0, c >= 1)
+    zero, one = z3.RealVal(0), z3.RealVal(1)
+    nothing = [(A, zero), (B, zero), (D, zero), (H, zero)]
     return [
+        start(
+            "post-processing", "all three sums", "No outcome yet: A = B = D = H = 0.",
+            mass, z3.And(A == B, D <= H, c * B >= A), nothing, [(A, one), *nothing[1:]], "A = 1",
+        ),
         Obligation(
             "deterministic g", "post-processing",
             "Pr[g(M) ∈ S] = Pr[M ∈ T] with T = g⁻¹(S): the step over outcomes x of mass p. Any bound on all T then "
@@ -99,7 +114,13 @@ def sequential() -> list[Obligation]:
     adaptive = z3.And(p >= 0, q >= 0, c >= 1, d >= 1, r >= 0, r <= 1, t >= 0, t <= 1, delta >= 0, r <= d * t + delta)
     positive = z3.If(p - c * q > 0, p - c * q, 0)
     both = z3.And(P >= 0, Q >= 0, p >= 0, q >= 0, c >= 1, d >= 1, c * Q >= P)
+    one, two = z3.RealVal(1), z3.RealVal(2)
     return [
+        start(
+            "sequential", "pure, any number of mechanisms", "No answer yet: P = Q = 1 and c = 1 = e⁰.",
+            z3.And(p >= 0, q >= 0, d >= 1), z3.And(P >= 0, Q >= 0, c >= 1, c * Q >= P),
+            [(P, one), (Q, one), (c, one)], [(P, two), (Q, one), (c, one)], "P = 2",
+        ),
         Obligation(
             "pure, any number of mechanisms", "sequential",
             "P ≤ c·Q for the answers so far (c = e^{ε₁+…}), p ≤ d·q for the next, given them: P·p ≤ (c·d)·(Q·q). "
@@ -128,7 +149,13 @@ def parallel() -> list[Obligation]:
     so_far = z3.If(moved, c * Q >= P, P == Q)
     here = z3.If(moves, p <= d * q, p == q)
     after = z3.If(z3.Or(moved, moves), P * p <= top * (Q * q), P * p == Q * q)
+    one, two, no = z3.RealVal(1), z3.RealVal(2), z3.BoolVal(False)
     return [
+        start(
+            "parallel", "at most one part moves", "No part yet: P = Q = 1, and none has moved.",
+            z3.And(c >= 1), z3.And(P >= 0, Q >= 0, so_far),
+            [(P, one), (Q, one), (moved, no)], [(P, two), (Q, one), (moved, no)], "P = 2",
+        ),
         Obligation(
             "at most one part moves", "parallel",
             "The parts so far moved (P ≤ c·Q) or did not (P = Q); the next moves (p ≤ d·q) or does not; not both. Then "
@@ -174,6 +201,11 @@ def laplace() -> list[Obligation]:
             length(m - x) - length(m - y) <= length(x - y),
             length(m - x) - length(m - y) <= length(x - y) / 2,
             "half the distance",
+        ),
+        start(
+            "laplace", "vectors", "No element yet: both sums are 0.",
+            m == m, total <= apart, [(total, z3.RealVal(0)), (apart, z3.RealVal(0))],
+            [(total, z3.RealVal(1)), (apart, z3.RealVal(0))], "the sum begins at 1",
         ),
         Obligation(
             "vectors", "laplace",
