@@ -202,7 +202,7 @@ def test_nothing_that_leaves_tells_how_long_drawing_took_v6() -> None:
     }
     assert returns == {
         "laplace": "list[int]", "gaussian": "list[int]", "noisy_max": "int", "exponential": "int",
-        "uniform": "Limbs", "prepare": "None",
+        "uniform": "Kept", "prepare": "None",
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -56,6 +57,28 @@ def test_bounds_of_one_exponential_enclose_it_closely(x: Fraction) -> None:
     with mp.workprec(1200):
         assert low <= mp.exp(-mp.mpf(x.numerator) / x.denominator) * mp.mpf(2) ** 200 <= high
     assert high - low <= 3
+
+
+def test_weights_are_the_same_in_one_block_and_in_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gaps are those to the largest score of all blocks."""
+    table, scores = weights(HALF, 4), [3, 0, 9, 4, 4, 1, 8, 2, 7, 5, 6]
+    at_once = table.of(scores)
+    for size in (1, 2, 5, 10, 11):
+        monkeypatch.setattr("privjail.mechanisms.weights.BLOCK", size)
+        assert (table.of(scores) == at_once).all()
+
+
+@pytest.mark.parametrize("choose", [choice.exponential_choice, choice.permute_and_flip])
+def test_a_choice_among_many_needs_less_than_150_bytes_for_each(choose: Any) -> None:
+    n = 200_000
+    scores = list(range(n))
+    choose([0, 1], HALF, Noise().uniform)
+    tracemalloc.start()
+    try:
+        choose(scores, HALF, Noise().uniform)
+        assert tracemalloc.get_traced_memory()[1] < 150 * n
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_factor_of_zero_has_no_weights() -> None:

@@ -17,12 +17,12 @@ from .samples import fits
 
 def test_uniform_numbers_v5() -> None:
     """V-5: every limb is uniform, and no two are equal."""
-    drawn = Noise().uniform(3, 4000)
-    assert drawn.shape == (3, 4000) and drawn.max() < 2**32
-    assert len(np.unique(drawn)) > 11_900
+    drawn = Noise().uniform(3, 40_000)
+    assert drawn.shape == (3, 40_000) and drawn.max() < 2**32
+    assert len(np.unique(drawn)) > 119_900
     for shift in (0, 29):  # the lowest and the highest bits
         for row in drawn:
-            counts = np.bincount((row >> np.uint64(shift)).astype(np.int64) % 8, minlength=8).tolist()
+            counts = np.bincount((row >> np.uint32(shift)).astype(np.int64) % 8, minlength=8).tolist()
             assert fits(counts, [1 / 8] * 8) and not fits(counts, [1.3 / 8] + [(1 - 1.3 / 8) / 7] * 7)
 
 

@@ -15,10 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privjail.mechanisms.weights import BITS, Bools, Limbs, carry, less, split, weights, whole
+from privjail.mechanisms.weights import BITS, Bools, Kept, carry, less, split, weights, whole
 
 LIMBS = 4  # of the first pass: 128 bits
-Random = Callable[[int, int], Limbs]  # (limbs, n) independent uniform limbs of 32 bits
+Random = Callable[[int, int], Kept]  # (limbs, n) independent uniform limbs of 32 bits
 
 
 def exponential_choice(scores: Sequence[int], factor: Fraction, random: Random) -> int:
@@ -33,14 +33,14 @@ def exponential_choice(scores: Sequence[int], factor: Fraction, random: Random) 
     return found
 
 
-def _inverted(scores: Sequence[int], factor: Fraction, limbs: int, uniform: Limbs) -> int | None:
+def _inverted(scores: Sequence[int], factor: Fraction, limbs: int, uniform: Kept) -> int | None:
     """The position, if the bits so far decide it.
 
     In units of the last place: the true cumulative weight of j lies in [sums_j, sums_j + room], u times the true sum
     in [low, high]. So positions with sums_j + room ≤ low are passed, those with sums_j > high are not.
     """
     table = weights(factor, limbs)
-    sums = carry(np.cumsum(table.of(scores), axis=1))
+    sums = carry(np.cumsum(table.of(scores), axis=1, dtype=np.uint64))
     total, room = whole(sums[:, -1]), len(scores) * table.error
     drawn, bits = whole(uniform[:, 0]), BITS * len(uniform)
     low, high = drawn * total >> bits, ((drawn + 1) * (total + room) >> bits) + 1
@@ -64,16 +64,16 @@ def permute_and_flip(scores: Sequence[int], factor: Fraction, random: Random) ->
     return found
 
 
-def _flipped(scores: Sequence[int], factor: Fraction, coins: Limbs) -> tuple[Bools, Bools]:
+def _flipped(scores: Sequence[int], factor: Fraction, coins: Kept) -> tuple[Bools, Bools]:
     """Which coins surely lie below their weight, and which perhaps do."""
     table = weights(factor, len(coins))
     low = table.of(scores)
-    high = low.copy()
+    high = low.astype(np.uint64)
     high[0] += np.uint64(table.error)
     return less(coins, low), less(coins, carry(high))
 
 
-def _first(surely: Bools, perhaps: Bools, times: Limbs) -> int | None:
+def _first(surely: Bools, perhaps: Bools, times: Kept) -> int | None:
     """The position of the earliest time among coins that came up, if all coins are decided and no two times are equal.
 
     The coin of the largest score perhaps lies below its weight of 1, always; so if all are decided, one came up.

@@ -15,7 +15,7 @@ import numpy as np
 
 from privjail.errors import BudgetError
 from privjail.mechanisms.choice import exponential_choice, permute_and_flip
-from privjail.mechanisms.weights import Limbs
+from privjail.mechanisms.weights import Kept
 
 LARGEST_SCALE = 2.0**55
 MOST_AHEAD = 63  # draws that wait for use
@@ -71,10 +71,9 @@ class Noise:
         """The position of the largest score plus exponential noise of this scale (permute and flip)."""
         return permute_and_flip(scores, 1 / Fraction(scale), self.uniform)
 
-    def uniform(self, limbs: int, n: int) -> Limbs:
+    def uniform(self, limbs: int, n: int) -> Kept:
         """n independent uniform numbers of ``limbs`` times 32 bits."""
-        drawn = np.frombuffer(os.urandom(4 * limbs * n), dtype="<u4")
-        return drawn.reshape(limbs, n).astype(np.uint64)
+        return np.frombuffer(os.urandom(4 * limbs * n), dtype=np.uint32).reshape(limbs, n)
 
 
 class Stock:

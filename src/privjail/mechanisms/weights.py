@@ -17,10 +17,12 @@ import numpy.typing as npt
 
 from privjail.errors import PlanError
 
-Limbs = npt.NDArray[np.uint64]
+Limbs = npt.NDArray[np.uint64]  # to compute with: there is room for products and carries
+Kept = npt.NDArray[np.uint32]  # to keep
 Bools = npt.NDArray[np.bool_]
 
 BITS = 32
+BLOCK = 16_384  # scores at a time, so that some 300 bytes for each are needed for so many only
 _MASK = np.uint64(2**BITS - 1)
 _SHIFT = np.uint64(BITS)
 
@@ -41,21 +43,27 @@ class Weights:
     tables: tuple[Limbs, ...]  # for each digit: (limbs, 256)
     error: int
 
-    def of(self, scores: Sequence[int]) -> Limbs:
+    def of(self, scores: Sequence[int]) -> Kept:
         """The weight of each score's gap to the largest one: (limbs, number of scores)."""
-        digits = self._digits(scores)
+        best, found = max(scores), np.empty((self.limbs, len(scores)), dtype=np.uint32)
+        for i in range(0, len(scores), BLOCK):
+            found[:, i : i + BLOCK] = self._block(scores[i : i + BLOCK], best)
+        return found
+
+    def _block(self, scores: Sequence[int], best: int) -> Limbs:
+        digits = self._digits(scores, best)
         weights = self.tables[0][:, digits[0]]
         for table, digit in zip(self.tables[1:], digits[1:], strict=True):
             weights = product(weights, table[:, digit])
         return weights
 
-    def _digits(self, scores: Sequence[int]) -> npt.NDArray[np.uint8]:
+    def _digits(self, scores: Sequence[int], best: int) -> npt.NDArray[np.uint8]:
         """The digits of each gap, least significant first: (digits, number of scores)."""
         size = len(self.tables) + 1
         # Python makes no new object for a small integer. With one more digit on top no gap is small, so that
         # small gaps do not take less time than others.
         top = 256 ** len(self.tables)
-        gaps = max(scores) + (top << self.drop) - np.array(scores, dtype=object)
+        gaps = best + (top << self.drop) - np.array(scores, dtype=object)
         if self.drop:  # rounded up, so that weights are rounded down
             gaps = -(-gaps >> self.drop)
         written = [x.to_bytes(size, "little") for x in np.minimum(gaps, top + self.cap)]
@@ -144,7 +152,7 @@ def carry(columns: Limbs) -> Limbs:
     return columns
 
 
-def less(a: Limbs, b: Limbs) -> Bools:
+def less(a: Limbs | Kept, b: Limbs | Kept) -> Bools:
     """Whether a < b, for each number. All limbs are looked at, also where the first ones decide."""
     found: Bools = a[0] < b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
@@ -152,7 +160,7 @@ def less(a: Limbs, b: Limbs) -> Bools:
     return found
 
 
-def whole(limbs: Limbs) -> int:
+def whole(limbs: Limbs | Kept) -> int:
     """The number of units that one column of limbs holds."""
     return sum(int(x) << (BITS * i) for i, x in enumerate(limbs))
 

@@ -15,7 +15,7 @@ from math import factorial
 import numpy as np
 
 from privjail.mechanisms.noise import Noise
-from privjail.mechanisms.weights import BITS, Limbs
+from privjail.mechanisms.weights import BITS, Kept
 from privjail.verify.intervals import as_balls, ball
 from privjail.verify.law import Law
 from privjail.verify.scripted import Found, agrees
@@ -37,7 +37,7 @@ class Bits(Noise):
         self.taken = [0] * len(rows)
         self.draws: list[tuple[int, int]] = []
 
-    def uniform(self, limbs: int, n: int) -> Limbs:
+    def uniform(self, limbs: int, n: int) -> Kept:
         turn = len(self.draws) % len(self.rows)
         self.draws.append((limbs, n))
         self.taken[turn] += BITS * limbs
@@ -47,7 +47,7 @@ class Bits(Noise):
         if len(kept) != n:
             raise ValueError(f"{n} numbers were asked for, and the script has {len(kept)}")
         table = [[x >> (BITS * i) & (2**BITS - 1) for x in kept] for i in range(limbs)]
-        return np.array(table, dtype=np.uint64)
+        return np.array(table, dtype=np.uint32)
 
 
 def answered(choose: Choose, rows: Sequence[Sequence[int]], most: int) -> Hashable:
