@@ -25,7 +25,9 @@ from privjail.jail import memory, work
 from privjail.jail.limits import Busy, LimitError, Limits
 from privjail.jail.sessions import Held as Nodes
 from privjail.jail.sessions import Session, Sessions
+from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.arithmetic import Arithmetic
 from privjail.ops.carried import Carried
 from privjail.ops.clip import Clip
@@ -101,6 +103,15 @@ def test_a_request_takes_no_more_memory_than_was_foreseen_v53(make: Any) -> None
     found = peak(ask)
 
     assert found < foreseen + 2_000_000 and foreseen < 8 * found + 1_000_000
+
+
+@pytest.mark.parametrize("mechanism", [Exponential(Fraction(1)), NoisyMax(Fraction(1)), NoisyMax(Fraction(1), k=2)])
+def test_the_memory_of_a_choice_is_foreseen_v53(mechanism: Any) -> None:
+    ask = Ask(counts(2), mechanism)
+    foreseen = work.bytes_of_values([ask])
+
+    assert peak(ask) < foreseen + 2_000_000
+    assert foreseen >= work.bytes_of_values([Ask(ask.value, Laplace(Fraction(1)))]) + 80 * ask.value.size
 
 
 def test_values_that_are_dropped_are_not_counted() -> None:

@@ -58,7 +58,8 @@ def bytes_of_values(asks: Sequence[Ask]) -> int:
             most = max(most, answers + held + (FILLING * node.size if isinstance(node, Tally) else 0))
             held -= sum([_bytes(each, bits) for each in used])
         answers += held
-    return max(most, answers + sum([LISTS * _bytes(ask.value, bits) + FLOAT * ask.value.size for ask in asks]))
+    sampling = max([ask.mechanism.element_bytes * ask.value.size for ask in asks], default=0)
+    return max(most, answers + sampling + sum([LISTS * _bytes(a.value, bits) + FLOAT * a.value.size for a in asks]))
 
 
 def _bytes(value: Value, bits: dict[Value, int]) -> int:

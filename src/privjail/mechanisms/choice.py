@@ -18,6 +18,7 @@ import numpy as np
 from privjail.mechanisms.weights import BITS, Bools, Kept, carry, less, split, weights, whole
 
 LIMBS = 4  # of the first pass: 128 bits
+CHOICE_BYTES = 96  # at most, for each option, while one is chosen: weights, sums, coins and times of 128 bits
 Random = Callable[[int, int], Kept]  # (limbs, n) independent uniform limbs of 32 bits
 
 

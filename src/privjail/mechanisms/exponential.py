@@ -9,6 +9,7 @@ from typing import Any
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Loss
 from privjail.errors import PlanError
+from privjail.mechanisms.choice import CHOICE_BYTES
 from privjail.mechanisms.mechanism import Mechanism, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
@@ -25,6 +26,7 @@ class Exponential(Mechanism):
     Source: McSherry & Talwar, FOCS 2007.
     """
 
+    element_bytes = CHOICE_BYTES
     epsilon: Fraction
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf
-from typing import Any
+from typing import Any, ClassVar
 
 from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError, unbounded
@@ -18,6 +18,8 @@ FINEST = 2**50  # the noise scale, in grid units, beyond which the grid is made 
 
 class Mechanism:
     """The only way out."""
+
+    element_bytes: ClassVar[int] = 0  # memory that sampling needs for each element, besides lists of them
 
     def proportional(self, notion: Notion, value: Value) -> bool:
         """Whether a share t of the edits (0 ≤ t ≤ 1) causes at most a share t of the loss.

@@ -9,6 +9,7 @@ from typing import Any
 from privjail.budget.amounts import amount, float_up
 from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
+from privjail.mechanisms.choice import CHOICE_BYTES
 from privjail.mechanisms.mechanism import Mechanism, OnGrid, on_grid, reach
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
@@ -28,6 +29,7 @@ class NoisyMax(Mechanism):
     Source: McKenna & Sheldon, NeurIPS 2020; Ding et al. 2021 (same law); for counts also seeds/002.
     """
 
+    element_bytes = CHOICE_BYTES
     epsilon: Fraction
     smallest: bool = False
     k: int = 1
