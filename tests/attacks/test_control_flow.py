@@ -8,6 +8,7 @@ order, texts of private values, costs and verdicts.
 from __future__ import annotations
 
 import itertools
+import gc
 import warnings
 
 import numpy
@@ -150,6 +151,7 @@ def replay(program, frame):
     name = f"replayed {next(_count)}"
     jail = session.jail()
     before = len(jail.audit)
+    gc.collect()  # or a file that another test left open would be warned about here
     with without_noise(Frozen()), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         table = pd.from_frame(frame, name, SCHEMA, budget=100)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from privjail.curator.folder import JailFolder
-from privjail.jail.charging import EXACT_BITS, FINE, Charging, Denominators
+from privjail.jail.charging import EXACT_BITS, FINE, Charging, Denominators, Progress
 from privjail.jail.deadline import Deadline, TimeUp
+from privjail.jail.ledger import Room
 from privjail.jail.limits import LimitError, Limits
 
 from .jails import make_jail
@@ -56,7 +57,8 @@ def test_denominators_are_counted_for_each_user_and_data_set() -> None:
 
 
 def charging(folder: JailFolder, limits: Limits, deadline: Deadline) -> Charging:
-    return Charging(folder.ledger, "ann", "request", "digest", {"program": []}, {}, limits, Denominators(), deadline)
+    request = ("ann", "request", "digest", {"program": []}, {}, Room())
+    return Charging(folder.ledger, *request, limits, Denominators(), Progress(deadline))
 
 
 def test_a_release_is_charged_in_a_limited_number_of_cells(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def state_of(cap: int, bodies: list[Body], history: list[Any], notion: str = "pu
                "limit": [str(cap), "1/2"][:costs], "fingerprint": ""}  # fmt: skip
     state = State()
     charges = [
-        {"type": "charge", "user": who, "groups": groups, "request": str(i), "digest": "",
+        {"type": "charge", "user": who, "groups": groups, "request": str(i), "digest": "", "kept": 0,
          "charges": [("d", CELLS[cell], [str(cost), str(Fraction(cost, 100))][:costs])]}
         for i, (who, groups, cell, cost) in enumerate(history)
     ]  # fmt: skip
@@ -210,7 +210,7 @@ def test_raising_only_raises_and_lowering_only_lowers(jail: JailFolder) -> None:
     with pytest.raises(PlanError, match="lowering a budget needs a reason"):
         jail.lower_budget("census", [4], None)
     jail.ledger.charge("ann", "r", "", {}, [], {})
-    jail.ledger.record({"type": "charge", "user": "ann", "groups": [], "request": "s", "digest": "",
+    jail.ledger.record({"type": "charge", "user": "ann", "groups": [], "request": "s", "digest": "", "kept": 0,
                         "charges": [("census", [], ["2"])]})  # fmt: skip
     with pytest.raises(BudgetError, match="below what was spent of 'census', 2"):
         jail.lower_budget("census", [Fraction(3, 2)], "why")

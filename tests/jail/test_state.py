@@ -149,7 +149,7 @@ def test_who_has_no_grant_spends_nothing(grants: tuple[str, ...], allowed: bool)
 
 def test_charges_of_the_log_count_in_every_scope() -> None:
     state = state_with("approx", {})
-    charge = {"type": "charge", "user": "ann", "groups": ["team"], "request": "r", "digest": "x",
+    charge = {"type": "charge", "user": "ann", "groups": ["team"], "request": "r", "digest": "x", "kept": 0,
               "charges": [["d", [["p", "text:F"]], ["1/2", "1/8"]], ["d", [["p", "text:M"]], ["1/4", "1/4"]]]}  # fmt: skip
     state.apply(Event(7, "", charge))
     assert totals(state) == [(Fraction(1, 2), Fraction(1, 4))] * 3  # of groups that exclude each other, the larger
