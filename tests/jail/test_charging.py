@@ -71,9 +71,9 @@ def test_a_release_is_charged_in_a_limited_number_of_cells(tmp_path: Path) -> No
     assert folder.state.total(("user", "ann", "census")) == (0,)
 
     made = charging(folder, Limits(charged_steps_per_request=5), Deadline(60))
-    assert not made.charged
+    assert not made.progress.charged
     made.charge(charges)
-    assert made.charged and folder.state.total(("user", "ann", "census")) == (Fraction(4, 3),)
+    assert made.progress.charged and folder.state.total(("user", "ann", "census")) == (Fraction(4, 3),)
 
 
 def test_what_is_written_is_the_rounded_cost(tmp_path: Path) -> None:
