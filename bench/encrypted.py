@@ -3,17 +3,14 @@
     python bench/encrypted.py [--quick]
 
 Owners, compute server and decryption server are three processes on loopback, with TLS. Processor time and memory are
-the kernel's numbers for each process; wall-clock time is given too. The first 1,000 records of a run (300 where growth
-with bins is measured) are encrypted by themselves; later ones are the sum of two encryptions of 0 of a pool and x**bin,
-so that no two are alike and owners do not take longer than the servers. What the servers do is also counted, which a
-busy machine does not change. Writes docs/encrypted-benchmarks.md and a figure.
+the kernel's numbers for each process; wall-clock time is given too. What the servers do is also counted, which a busy
+machine does not change. Writes docs/encrypted-benchmarks.md and a figure.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import os
 import platform
 import subprocess
@@ -32,10 +29,8 @@ from rich.progress import Progress
 
 from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
-from privjail.encrypted.numbers import DEGREE, Q
 from privjail.encrypted.owner import Submitter, submission
-from privjail.encrypted.records import encrypt_record, pack_record, read_record, size_of
-from privjail.encrypted.seal import Public, records
+from privjail.encrypted.records import Encryptor, size_of
 from privjail.encrypted.study import Study, Terms
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +63,6 @@ class Row:
 
     bins: int
     records: int
-    check: bool
     what: str
     owner_us: float = 0  # one encryption, processor time
     sums_us: float = 0  # processor time of the compute server for each record
@@ -110,32 +104,22 @@ def served(where: Path) -> Iterator[tuple[Server, Server]]:
             process.wait()
 
 
-class Pool:
-    """Encryptions that can be combined into many more, no two alike."""
+class Owners:
+    """Encrypts records, and says how long that took."""
 
-    def __init__(self, study: Study, bins: int, real: int, size: int) -> None:
-        self._public, self.bins = Public(records(), study.records_key), bins
-        self._real, self._size = real, size
-        self._zeros = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(size)]
-        self._bases = [read_record(encrypt_record(self._public, bins, None), bins) for _ in range(size)]
+    def __init__(self, study: Study) -> None:
+        self._encryptor = Encryptor(study.id, study.records_key, study.terms.bins)
         self.seconds, self.made = 0.0, 0
 
-    def record(self, i: int, value: int) -> bytes:
-        if i < self._real:
-            before = time.process_time()
-            made = encrypt_record(self._public, self.bins, value)
-            self.seconds, self.made = self.seconds + time.process_time() - before, self.made + 1
-            return made
-        words = (self._zeros[i % self._size] + self._bases[i // self._size]) % np.uint64(Q)
-        # K · x**value is added as an owner's encryption would: what the server does with it is the same
-        from privjail.encrypted.numbers import K
-
-        words[DEGREE + value] = (int(words[DEGREE + value]) + K) % Q
-        return pack_record(words)
+    def record(self, value: int) -> bytes:
+        before = time.process_time()
+        made = self._encryptor.record(value)
+        self.seconds, self.made = self.seconds + time.process_time() - before, self.made + 1
+        return made
 
 
 def submitted(
-    study: Study, tickets: keys.Tickets, values: Any, pool: Pool, told: Any, servers: tuple[Server, Server]
+    study: Study, tickets: keys.Tickets, values: Any, people: Owners, told: Any, servers: tuple[Server, Server]
 ) -> list[float]:
     """Submit, and say what each full batch took of both servers, in seconds a record."""
     took = []
@@ -143,7 +127,7 @@ def submitted(
         for first in range(0, len(values), BATCH):
             places = range(first, min(first + BATCH, len(values)))
             owners = [(f"o{i}", tickets.owner(f"o{i}")) for i in places]
-            request = submission(study, owners, [pool.record(i, int(values[i])) for i in places])
+            request = submission(study, owners, [people.record(int(values[i])) for i in places])
             before = sum(server.cpu() for server in servers)
             reply = submitter.caller.call("Submit", request, pb.SubmitReply)
             took.append((sum(server.cpu() for server in servers) - before) / len(reply.results))
@@ -152,23 +136,23 @@ def submitted(
     return took
 
 
-def run(values: Any, bins: int, check: bool, what: str, told: Any, releases: int = 3, real: int = 1000) -> Row:
-    row = Row(bins, len(values), check, what)
+def run(values: Any, bins: int, what: str, told: Any, releases: int = 3) -> Row:
+    row = Row(bins, len(values), what)
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         ports = free_ports()
-        terms = Terms(bins, "add-remove", Fraction(100), check)
+        terms = Terms(bins, "add-remove", Fraction(100))
         offer = keys.make_decrypt(where / "ds", terms, f"127.0.0.1:{ports[0]}")
         study = keys.make_compute(where / "cs", offer, f"127.0.0.1:{ports[1]}")
-        tickets, pool = keys.Tickets(where / "cs"), Pool(study, bins, real, math.isqrt(len(values)) + 1)
+        tickets, people = keys.Tickets(where / "cs"), Owners(study)
         with served(where) as (c, d):
             before, start = (c.cpu(), d.cpu()), time.perf_counter()
-            row.batches = submitted(study, tickets, values, pool, told, (c, d))
+            row.batches = submitted(study, tickets, values, people, told, (c, d))
             row.submit_wall = time.perf_counter() - start
             row.sums_us = (c.cpu() - before[0]) / len(values) * 1e6
             row.adding_us = analyst.status(study, tickets.operator()).seconds / len(values) * 1e6
             row.check_us = (d.cpu() - before[1]) / len(values) * 1e6
-            row.owner_us = pool.seconds / max(1, pool.made) * 1e6
+            row.owner_us = people.seconds / max(1, people.made) * 1e6
             for method in ("ours", "partition"):
                 row.releases[method] = []
                 for i in range(releases):
@@ -192,18 +176,18 @@ def free_ports() -> list[int]:
         return [a.getsockname()[1], b.getsockname()[1]]
 
 
-def plan(quick: bool) -> list[tuple[Any, int, bool, str]]:
+def plan(quick: bool) -> list[tuple[Any, int, str]]:
     rng = np.random.default_rng(5)
-    runs: list[tuple[Any, int, bool, str]] = []
+    runs: list[tuple[Any, int, str]] = []
     for _ in range(1 if quick else ROUNDS):
         for bins in (64, 4096) if quick else GROWTH_BINS:
-            runs.append((rng.integers(0, bins, 200 if quick else 4 * BATCH), bins, True, "generated"))
+            runs.append((rng.integers(0, bins, 200 if quick else 4 * BATCH), bins, "generated"))
     for n in (500,) if quick else (1000, 10_000, 30_000, 100_000):
-        runs.append((rng.integers(0, 4096, n), 4096, True, "generated"))
+        runs.append((rng.integers(0, 4096, n), 4096, "generated"))
     if ADULT.is_file() and not quick:
         adult = np.repeat(np.arange(4096), np.load(ADULT).astype(int))
         for _ in range(ROUNDS):
-            runs += [(rng.permutation(adult), 4096, check, "Adult, capital loss") for check in (False, True)]
+            runs.append((rng.permutation(adult), 4096, "Adult, capital loss"))
     return runs
 
 
@@ -211,7 +195,7 @@ def together(rows: list[Row]) -> list[Row]:
     """The rounds of one run as one row: medians of all."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.bins, row.records, row.check, row.what), []).append(row)
+        found.setdefault((row.bins, row.records, row.what), []).append(row)
     made = []
     for key, same in found.items():
         names = ("owner_us", "sums_us", "adding_us", "check_us", "submit_wall")
@@ -238,7 +222,7 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float, 
     import matplotlib.pyplot as plt
 
     by_bins = sorted((r for r in rows if r.records == rows[0].records), key=lambda r: r.bins)
-    by_records = sorted((r for r in rows if r.bins == 4096 and r.check), key=lambda r: r.records)
+    by_records = sorted((r for r in rows if r.bins == 4096), key=lambda r: r.records)
     bins, sizes = [r.bins for r in by_bins], [r.records for r in by_records]
     shown = {
         "submissions, both servers (s) by records": (sizes, [r.submission_seconds for r in by_records]),
@@ -262,7 +246,7 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float, 
 
 
 COLUMNS = (
-    "bins", "records", "data", "check", "encrypt one (µs, owner)", "bytes each", "C: process, per record (µs)",
+    "bins", "records", "data", "encrypt one (µs, owner)", "bytes each", "C: process, per record (µs)",
     "of it aggregation", "D: per record (µs)", "ours: C + D (s)", "partition: C + D (s)", "peak C, D (MiB)",
 )  # fmt: skip
 INTRODUCTION = """# privjail.encrypted: time, memory and bytes
@@ -272,12 +256,12 @@ C is the compute server, D the decryption server. Times are processor time of a 
 seconds on the clock{load}. Medians: of three runs with 2,048 records and with Adult, of all releases.
 """
 REMARKS = """
-C's time per record is all that its process does: TLS, gRPC and aggregation. Aggregation is reading, ticket,
-fingerprint, range, sum and the durable state; with the check also C's half of the test. Of a record only its
-fingerprint is kept.
+C's time per record is all that its process does: TLS, gRPC and aggregation. Aggregation is reading, ticket, hashes,
+range, sum, C's half of the test, and the durable state. Of a record only its name is kept. D opens the envelope of each
+record and does its half of the test.
 
-Between the servers: 66 kB to D and 17 kB back for `ours` at 4096 bins; 4.8 MB to C and 3.4 MB to D for `partition`,
-whatever the number of bins; for the check 28.9 kB to D for each record, and 0.1 MB for each batch of {batch}.
+Between the servers: 16 kB to D and 17 kB back for `ours` at 4096 bins; 4.8 MB to C and 3.3 MB to D for `partition`,
+whatever the number of bins; for the check 189 bytes to D and 25 back for each record, in batches of {batch}.
 
 ## Growth
 
@@ -292,28 +276,27 @@ GROWTH = """
 By bins: {points} numbers of bins, each in {rounds} rounds; the fastest of {batches} batches and of {releases} releases
 of each method, for other programs only ever add time. The last column says how much of the value at the right end is
 the part that grows; the rest is there at 0.
-A study has at most 4096 bins, the coefficients of one ciphertext, so there is nothing beyond. What does not grow with
-bins: c1 of a record (28.7 kB), the ciphertext that tests a batch, and the fixed costs of a release. All comparisons of
-up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the same for 64 bins as for 4096: what grows
-are noise and sums, and where that is less than the machine's own noise, R² is small. A release does not depend on the
-number of records at all.
+A study has at most 4096 bins. What does not grow with bins: the envelope and the hashes of a record, and the fixed
+costs of a release. All comparisons of up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the
+same for 64 bins as for 4096: what grows are noise and sums, and where that is less than the machine's own noise, R² is
+small. A release does not depend on the number of records at all.
 
-The same without noise: what both servers do, counted (`bench/encrypted_counts.py`). Products are those of one digit of
-the test with one part of a coefficient; operations are SEAL's on ciphertexts, without the owners' encryptions; bytes
-are those of the messages, without TLS. Some vary by a few bytes from run to run, for SEAL compresses. Noise is
-the draws of both servers; those of `partition` depend on how many buckets it makes.
+The same without noise: what both servers do, counted (`bench/encrypted_counts.py`). Products are those of one value
+with one half of a number of the test; operations are SEAL's on ciphertexts; bytes are those of the messages, without
+TLS. Some vary by a few bytes from run to run, for SEAL compresses. Noise is the draws of both servers; those of
+`partition` depend on how many buckets it makes.
 
 """
 COUNTED = (
-    "bins", "records", "owners → C (bytes)", "C → D", "D → C", "coefficients added", "products", "operations",
-    "ours: C → D, D → C", "operations", "noise", "partition: C → D, D → C", "operations", "noise",
+    "bins", "records", "owners → C (bytes)", "C → D", "D → C", "values added", "products",
+    "ours: C → D, D → C", "noise", "partition: C → D, D → C", "operations", "noise",
 )  # fmt: skip
 
 
 def cells(r: Row) -> list[str]:
     steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("ours", "partition")]
     return [
-        f"{r.bins}", f"{r.records:,}", r.what, "yes" if r.check else "no", f"{r.owner_us:,.0f}", f"{size_of(r.bins):,}",
+        f"{r.bins}", f"{r.records:,}", r.what, f"{r.owner_us:,.0f}", f"{size_of(r.bins):,}",
         f"{r.sums_us:,.0f}", f"{r.adding_us:,.0f}", f"{r.check_us:,.0f}", *steps, f"{r.peak[0]:,.0f}, {r.peak[1]:,.0f}",
     ]  # fmt: skip
 
@@ -321,13 +304,14 @@ def cells(r: Row) -> list[str]:
 def counts(bins: int, n: int) -> list[str]:
     found = counted(bins, n)
     first = [found["submissions"][name] for name in (
-        "bytes from owners", "bytes to D", "bytes to C", "coefficients added", "products", "ciphertext operations",
+        "bytes from owners", "bytes to D", "bytes to C", "values added", "products",
     )]  # fmt: skip
     cells = [f"{x:,}" for x in (bins, n, *first)]
     for method in ("ours", "partition"):
         release = found[method]
         cells.append(f"{release['bytes to D']:,}, {release['bytes to C']:,}")
-        cells += [f"{release[name]:,}" for name in ("ciphertext operations", "noise drawn")]
+        names = ("ciphertext operations", "noise drawn") if method == "partition" else ("noise drawn",)
+        cells += [f"{release[name]:,}" for name in names]
     return cells
 
 
@@ -352,9 +336,8 @@ def main() -> None:
     rows = []
     with Progress() as progress:
         task = progress.add_task("records", total=sum(len(values) for values, *_ in runs))
-        for values, bins, check, what in runs:
-            real = 300 if len(values) == 4 * BATCH else 1000
-            rows.append(run(values, bins, check, what, lambda n: progress.advance(task, n), 1 if quick else 3, real))
+        for values, bins, what in runs:
+            rows.append(run(values, bins, what, lambda n: progress.advance(task, n), 1 if quick else 3))
             progress.console.print(" | ".join(cells(rows[-1])))
         sizes = [(bins, BATCH) for bins in GROWTH_BINS] + [(4096, 2 * BATCH), (4096, 4 * BATCH)]
         sizes = [(64, 20), (4096, 20)] if quick else sizes

@@ -1,4 +1,4 @@
-"""What privjail.encrypted does, counted: bytes sent, coefficients read, products, ciphertext operations, noise drawn.
+"""What privjail.encrypted does, counted: bytes sent, values added, products, ciphertext operations, noise drawn.
 
 Time on a shared machine is noisy; these numbers are the same on every run. Both servers run in this process, with the
 same calls, sockets and TLS as always.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from privjail.encrypted import analyst, compute, decrypt, keys, onehot, records, seal, wire
+from privjail.encrypted import analyst, compute, decrypt, keys, onehot, seal, wire
 from privjail.encrypted.owner import Record, Submitter
 from privjail.encrypted.study import Study, Terms
 from privjail.mechanisms.noise import Noise
@@ -41,15 +41,21 @@ class Counted:
 @contextlib.contextmanager
 def listening(counter: Counter[str]) -> Iterator[None]:
     """Everything that both servers do is counted."""
-    add, both, multiply, call = records.Adding.add, onehot.Totals.add, onehot.Products.add, wire.Caller.call
+    sketched, answers, call = compute.sketched, decrypt.answers, wire.Caller.call
 
-    def adding(self: Any, planes: Any) -> None:
-        counter["coefficients added"] += planes.high.size
-        (both if isinstance(self, onehot.Totals) else add)(self, planes)
+    def products(n: int, bins: int) -> int:
+        rows, columns = onehot.square(bins)
+        return n * rows * columns * 4 * onehot.TESTS  # β and β², in two halves each
 
-    def multiplying(self: Any, planes: Any) -> None:
-        counter["products"] += 2 * planes.high.size * self._columns.shape[-1]  # a coefficient is taken in two parts
-        multiply(self, planes)
+    def adding(rows: Any, bins: int, study: bytes) -> Any:
+        counter["values added"] += len(rows) * bins
+        counter["products"] += products(len(rows), bins)
+        return sketched(rows, bins, study)
+
+    def answering(pad: Any, *args: Any) -> Any:
+        counter["values added"] += pad.size
+        counter["products"] += products(*pad.shape)
+        return answers(pad, *args)
 
     def calling(self: Any, method: str, *args: Any, **named: Any) -> Any:
         sent, received = self.sent, self.received
@@ -63,9 +69,8 @@ def listening(counter: Counter[str]) -> Iterator[None]:
                 counter["bytes from owners"] += self.sent - sent
 
     with (
-        patch.object(records.Adding, "add", adding),
-        patch.object(onehot.Totals, "add", adding),
-        patch.object(onehot.Products, "add", multiplying),
+        patch.object(compute, "sketched", adding),
+        patch.object(decrypt, "answers", answering),
         patch.object(wire.Caller, "call", calling),
     ):
         yield
@@ -83,7 +88,6 @@ def counted(bins: int, n: int, methods: tuple[str, ...] = ("ours", "partition"))
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), bins, draw, counter) as (study, tickets):
         with Submitter(study) as submitter, listening(counter):
             submitter.submit([Record(f"o{i}", tickets.owner(f"o{i}"), i % bins) for i in range(n)])
-            counter["ciphertext operations"] -= n  # the owners' own
             found["submissions"] = dict(counter)
         for method in methods:
             counter.clear()
@@ -108,8 +112,8 @@ def served(where: Path, bins: int, draw: Any, counter: Counter[str]) -> Iterator
     with contextlib.ExitStack() as stack:
         for cls, name in parts:
             stack.enter_context(patch.object(cls, name, _counting(name, counter), create=True))
-        for scheme in (seal.slots(), seal.tests()):
-            stack.enter_context(patch.dict(scheme.__dict__, evaluator=Counted(scheme.evaluator, counter)))
+        scheme = seal.slots()
+        stack.enter_context(patch.dict(scheme.__dict__, evaluator=Counted(scheme.evaluator, counter)))
         d = decrypt.start(where / "ds", study, draw=draw)
         stack.callback(d.stop)
         c = compute.start(where / "cs", draw=draw)

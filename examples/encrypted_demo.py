@@ -48,12 +48,14 @@ def main() -> None:
             shown("submit", "cs/study.json", "people.csv", "--tickets", "tickets.csv")
             heading("3  Somebody tries to count more than once, or with a wrong ticket")
             cheat()
-            heading("4  The operator publishes: both servers add noise, each enough alone")
+            heading("4  The compute server itself cheats: it asks the decryption server what it should not")
+            cheating_server()
+            heading("5  The operator publishes: both servers add noise, each enough alone")
             publish = ("publish", "cs/study.json", "--operator", "operator.ticket")
             shown(*publish, "--epsilon", "1", "--release", "may")
             shown(*publish, "--epsilon", "1", "--release", "thesis", "--method", "partition")
             shown(*publish, "--epsilon", "0.5", "--release", "once more", fails=True)
-            heading("5  Analysts ask ranges, as many as they like")
+            heading("6  Analysts ask ranges, as many as they like")
             shown("query", "cs/study.json", "0:16", "16:32", "32:64", "20", "--release", "may", "--out", "may.json")
         picture(truth)
     seconds = time.perf_counter() - start
@@ -75,21 +77,59 @@ def cheat() -> None:
     import numpy as np
 
     from privjail.encrypted import encrypted_pb2 as pb
-    from privjail.encrypted.numbers import Q
     from privjail.encrypted.owner import Submitter, submission
-    from privjail.encrypted.records import pack
-    from privjail.encrypted.seal import Public, records
+    from privjail.encrypted.records import Encryptor
     from privjail.encrypted.study import Study
 
     study = Study.load(Path("cs/study.json"))
     tickets = dict(csv.reader(Path("tickets.csv").read_text().splitlines()))
-    c0, c1 = 50 * Public(records(), study.records_key).monomial(3)[:, 0] % Q
-    record = pack(np.concatenate([c1, c0[:BINS]]))
+    record = Encryptor(study.id, study.records_key, BINS).encrypted(50 * np.eye(BINS, dtype=np.int64)[3])
     with Submitter(study) as submitter:
         for name, ticket in (("mallory", tickets["mallory"]), ("mallory", tickets["person-000"])):
             request = submission(study, [(name, bytes.fromhex(ticket))], [record])
             result = submitter.caller.call("Submit", request, pb.SubmitReply).results[0]
             console.print(f"  {name}: [red]{result.status}[/]: {result.why}", highlight=False)
+
+
+def cheating_server() -> None:
+    """With the compute server's own certificate, for an honest record in bin 3 that it has just received."""
+    import numpy as np
+
+    from privjail.encrypted import encrypted_pb2 as pb
+    from privjail.encrypted import keys, onehot
+    from privjail.encrypted.numbers import P
+    from privjail.encrypted.records import Encryptor, rows_of, sketched
+    from privjail.encrypted.study import Offer
+    from privjail.encrypted.wire import Caller
+    from privjail.errors import DPError
+
+    offer = Offer.load(Path("cs/offer.json"))
+    record = Encryptor(offer.id, offer.records_key, BINS).record(3)
+    found, _, _ = sketched(rows_of(record, BINS), BINS, offer.id)
+    asked = pb.CheckRequest(
+        names=found.proofs[0].name, parts=found.parts[0], openings=onehot.spelled(found.opened).tobytes(),
+        envelopes=found.proofs[0].envelope, offer=offer.digest,
+    )  # fmt: skip
+    shifted, copied, scaled = pb.CheckRequest(), pb.CheckRequest(), pb.ShareRequest(release="x", method="ours")
+    shifted.CopyFrom(asked)
+    shifted.openings = onehot.spelled((found.opened + 1) % P).tobytes()
+    copied.CopyFrom(asked)
+    copied.names = bytes(32)
+    scaled.epsilon, scaled.masked, scaled.chain = "0.01", np.ones(BINS, "<u4").tobytes(), bytes(32)
+    caller = Caller("Decrypt", offer.decrypt, keys.pair(Path("cs")))
+    try:
+        for doing, request in (
+            ("passes a record on as it came", asked),
+            ("shifts the opening of a record, to read it from the answer", shifted),
+            ("gives a record another name, to count it twice", copied),
+        ):
+            taken = caller.call("Check", request, pb.CheckReply).taken == b"\x01"
+            console.print(f"  {doing}: {'answered' if taken else '[red]not answered[/]'}", highlight=False)
+        caller.call("Share", scaled, pb.ShareReply)
+    except DPError as e:
+        console.print(f"  asks for a sum of its own: [red]{type(e).__name__}[/]", highlight=False)
+    finally:
+        caller.close()
 
 
 def picture(truth: list[int]) -> None:

@@ -38,11 +38,9 @@ def free_port() -> int:
 class Parties:
     """A study in a folder: `ds` and `cs` hold the servers'."""
 
-    def __init__(
-        self, where: Path, bins: int = 16, neighbours: str = "add-remove", budget: Any = 10, check: bool = True
-    ) -> None:
+    def __init__(self, where: Path, bins: int = 16, neighbours: str = "add-remove", budget: Any = 10) -> None:
         self.where = where
-        terms = Terms(bins, neighbours, Fraction(budget), check)
+        terms = Terms(bins, neighbours, Fraction(budget))
         offer = keys.make_decrypt(where / "ds", terms, f"127.0.0.1:{free_port()}")
         self.study: Study = keys.make_compute(where / "cs", offer, f"127.0.0.1:{free_port()}")
         self.tickets = keys.Tickets(where / "cs")
@@ -55,9 +53,9 @@ class Parties:
         return [self.record(f"owner {i}", None if b is None else int(b)) for i, b in enumerate(bins)]
 
     @contextlib.contextmanager
-    def in_threads(self, draw_d: Any = None, draw_c: Any = None, failures: int = 10**6) -> Iterator[Parties]:
+    def in_threads(self, draw_d: Any = None, draw_c: Any = None) -> Iterator[Parties]:
         """Both servers in this process, with real sockets and TLS; noise may be given."""
-        d = decrypt.start(self.where / "ds", self.study, draw=draw_d, failures=failures)
+        d = decrypt.start(self.where / "ds", self.study, draw=draw_d)
         c = compute.start(self.where / "cs", draw=draw_c)
         try:
             yield self

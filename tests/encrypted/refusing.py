@@ -8,8 +8,7 @@ import numpy as np
 
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.owner import Submitter, submission
-from privjail.encrypted.records import encrypt_record, pack_record
-from privjail.encrypted.seal import Public, records
+from privjail.encrypted.records import Encryptor
 from privjail.encrypted.study import Study
 
 from .parties import Parties
@@ -27,14 +26,17 @@ def sent(
         return [(r.status, r.why) for r in submitter.caller.call("Submit", request, pb.SubmitReply).results]
 
 
+def encryptor(parties: Parties) -> Encryptor:
+    return Encryptor(parties.study.id, parties.study.records_key, parties.study.terms.bins)
+
+
 def good(parties: Parties, bin: int | None = 3) -> bytes:
-    return encrypt_record(Public(records(), parties.study.records_key), BINS, bin)
+    return encryptor(parties).record(bin)
 
 
-def poly(parties: Parties, text: str) -> bytes:
-    """A record of any polynomial, as a malicious owner may encrypt it."""
-    public = Public(records(), parties.study.records_key)
-    ciphertext = public.scheme.seal.Ciphertext()
-    public._encryptor.encrypt(public.scheme.seal.Plaintext(text), ciphertext)
-    c0, c1 = public.scheme.words(ciphertext)[:, 0]
-    return pack_record(np.concatenate([c1, c0[:BINS]]))
+def holding(parties: Parties, counts: dict[int, int]) -> bytes:
+    """A record of any numbers, as a malicious owner may encrypt them."""
+    plain = np.zeros(parties.study.terms.bins, dtype=np.int64)
+    for bin, count in counts.items():
+        plain[bin] = count
+    return encryptor(parties).encrypted(plain)

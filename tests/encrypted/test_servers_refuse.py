@@ -213,7 +213,7 @@ def test_messages_that_become_many_objects_are_refused_before_they_are_parsed(pa
     parse = wire.parse
     monkeypatch.setattr(wire, "parse", lambda call, body: seen.append(len(body)) or parse(call, body))
     owner = pb.Owner(name="\U0001f600" * 200, ticket=bytes(32))
-    largest = pb.SubmitRequest(study=bytes(32), key=bytes(32), owners=[owner] * 512, sizes=[57_344] * 512)
+    largest = pb.SubmitRequest(study=bytes(32), key=bytes(32), owners=[owner] * 512, sizes=[12_552] * 512)
     assert len(largest.SerializeToString()) < wire.PARSED // 2
     many = b"\x1a\x00" * (wire.PARSED // 2 + 1)
     with Submitter(parties.study) as submitter:
@@ -269,7 +269,6 @@ def test_amounts_that_people_write():
         {"bins": 16.5},
         {"bins": "16"},
         {"bins": True},
-        {"check": "no"},
         {"budget": "1e999999999"},
         {"budget": 3},
         {"more": 1},

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privjail.encrypted import analyst, compare, shares
+from privjail.encrypted import analyst, compare, release
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.numbers import SLOTS, P, centred, uniform
 from privjail.encrypted.plans import plan
@@ -22,7 +22,7 @@ from privjail.histograms import Law
 from privjail.mechanisms.noise import Noise
 
 from .parties import Parties
-from .test_equal import encrypted_sum, put
+from .test_equal import put
 
 ALARM = 1e-6
 
@@ -101,7 +101,7 @@ def test_without_one_of_its_parts_the_blinding_fails(change, pair):
 
 
 def test_shares_are_uniform_whatever_the_counts():
-    low, high = ((np.full(SLOTS, x) + shares.new_masks(SLOTS)) % P for x in (0, 2**20))
+    low, high = ((np.full(SLOTS, x) + uniform(P, SLOTS)) % P for x in (0, 2**20))
     counted = [np.bincount(y * 64 // P, minlength=64) for y in (low, high)]
     assert all(stats.chisquare(c).pvalue > ALARM for c in counted)
     assert stats.chi2_contingency(counted).pvalue > ALARM
@@ -154,10 +154,9 @@ def follows(samples: Any, law: Law) -> bool:
 def ran(where: Path, monkeypatch: pytest.MonkeyPatch, method: str, d: Drawn, c: Drawn, counts: Any) -> Any:
     """One release; everything that was said, and C's masks."""
     parties = Parties(where, bins=len(counts), budget=100)
-    put(parties, encrypted_sum(parties, counts))
+    put(parties, counts)
     heard, masks = Heard(monkeypatch), []
-    new_masks = shares.new_masks
-    monkeypatch.setattr(shares, "new_masks", lambda n: masks.append(new_masks(n)) or masks[-1])
+    monkeypatch.setattr(release, "uniform", lambda below, n: masks.append(uniform(below, n)) or masks[-1])
     with parties.in_threads(d, c):
         found = analyst.publish(parties.study, parties.tickets.operator(), "x", method, 1)
     return found, heard.calls, masks[0], plan(method, 1, parties.study.terms)
@@ -186,6 +185,7 @@ def test_ours_neither_server_can_remove_the_others_noise(tmp_path, monkeypatch):
         "method",
         "epsilon",
         "masked",
+        "chain",
     }
 
 
@@ -226,14 +226,12 @@ def test_the_same_question_twice_gets_the_same_answer_and_another_is_refused(tmp
     from privjail.errors import DPError
 
     parties = Parties(tmp_path, bins=8, budget=1)
-    total = encrypted_sum(parties, np.arange(8))
+    put(parties, np.arange(8))
     server = Decryptor(tmp_path / "ds")
 
     def ask(release: str) -> Any:
-        return pb.ShareRequest(
-            release=release, method="ours", epsilon="1",
-            masked=shares.masked(total, np.zeros(8, dtype=np.int64)).astype("<u8").tobytes(),
-        )  # fmt: skip
+        masked = uniform(P, 8).astype("<u4").tobytes()
+        return pb.ShareRequest(release=release, method="ours", epsilon="1", masked=masked, chain=bytes(32))
 
     first = ask("a")
     assert server.share(first) == server.share(first)

@@ -23,5 +23,13 @@ def test_the_demo_runs() -> None:
         env=env,
     )
     assert done.returncode == 0, done.stderr
-    for expected in ("600 kept", "600 there before", "not one record in one bin", "BudgetExceeded", "64 bins"):
+    for expected in (
+        "600 kept",
+        "600 there before",
+        "not one record in one bin",
+        "count it twice: not answered",
+        "RecordsMoved",
+        "BudgetExceeded",
+        "64 bins",
+    ):
         assert expected in done.stdout

@@ -61,7 +61,6 @@ def keys_decrypt(
     bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096.")],
     budget: Annotated[str, typer.Option(help="All releases together cost at most this ε.")],
     neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
-    check: Annotated[bool, typer.Option(help="Check that each record is one unit or nothing.")] = True,
     address: Address = "127.0.0.1:7451",
 ) -> None:
     """Run by the decryption server's operator: secret keys, certificate, and offer.json to hand over."""
@@ -70,7 +69,7 @@ def keys_decrypt(
     from privjail.encrypted.study import Terms
 
     with _errors():
-        terms = Terms(bins, neighbours, spelled_amount(budget), check)
+        terms = Terms(bins, neighbours, spelled_amount(budget))
         with _progress("making keys"):
             offer = make_decrypt(out, terms, address)
         screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
@@ -159,13 +158,12 @@ def decrypt(
     folder: Folder,
     study: Annotated[Path, typer.Option(help="study.json of the compute server.", exists=True, dir_okay=False)],
     listen: Listen = None,
-    failures: Annotated[int, typer.Option(help="Stop checking when more records than these failed.", min=0)] = 100,
 ) -> None:
     """Run the decryption server until it is stopped: it holds the keys and sees only masked numbers."""
     from privjail.encrypted.decrypt import start
     from privjail.encrypted.study import Study
 
-    _serve(lambda: start(folder, Study.load(study), listen, failures=failures), "decryption server")
+    _serve(lambda: start(folder, Study.load(study), listen), "decryption server")
 
 
 # -- owners

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,14 +18,27 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
 from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.lock import Lock
-from privjail.encrypted.numbers import MOST_RECORDS, P, Whole, Words, uniform
+from privjail.encrypted.numbers import MOST_RECORDS, P, Whole
 from privjail.encrypted.plans import plan
-from privjail.encrypted.records import C1_BYTES, OUT_OF_RANGE, Sum, fingerprint, read_all, rows_of, size_of, wrong_size
+from privjail.encrypted.records import (
+    ANSWER_BYTES,
+    OUT_OF_RANGE,
+    Rows,
+    Sketched,
+    Sum,
+    name_of,
+    rows_of,
+    size_of,
+    sketched,
+    values_of,
+    wrong_size,
+)
 from privjail.encrypted.release import Release
-from privjail.encrypted.seal import Public, slots, tests
+from privjail.encrypted.seal import Public, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import Call, Caller, CheckLost, Running, framed, serve
+from privjail.encrypted.tally import read_sum, write_sum
+from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve
 from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.mechanisms.noise import Noise
@@ -39,7 +53,8 @@ def _refused(why: str) -> Any:
 KEPT = pb.Result(status="kept")
 KNOWN = pb.Result(status="known", why="this owner's record was taken before, and counts once")
 REFUSED_BEFORE = _refused("this owner's record was refused before, and each owner has one try")
-COPY = _refused("this ciphertext was submitted before: a copy of another's record is no record")
+COPY = _refused("this record was submitted before: a copy of another's record is no record")
+NOT_ONE = "this is not one record in one bin, or not encrypted for the study"
 
 
 @dataclass(slots=True)
@@ -66,19 +81,11 @@ class Computer:
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
         self._spending = Spending(folder, self.terms.budget)
-        self._mark = self.offer.digest
-        self._slots, self._test = Public(slots(), self.offer.slots_key), Public(tests(), self.offer.test_key)
+        self._slots = Public(slots(), self.offer.slots_key)
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()
-        self._sum, self._seconds = self._read_sum(), 0.0
+        self._sum, self._seconds = read_sum(self._db, self.terms.bins), 0.0
         slots().warm()
-        tests().warm()
-
-    def _read_sum(self) -> Sum:
-        found = self._db.rows("SELECT words, submissions FROM total")
-        if not found:
-            return Sum.empty(self.terms.bins)
-        return Sum(self.terms.bins, np.frombuffer(found[0][0], dtype="<u8").astype(np.uint64), found[0][1])
 
     def close(self) -> None:
         self._peer.close()
@@ -137,8 +144,7 @@ class Computer:
         begun = time.thread_time()
         with self._lock:
             results, candidates = self._sorted_out(request, behind)
-            added = self._checked(candidates, behind)
-            self._keep(candidates, added)
+            self._keep(candidates, *self._checked(candidates, behind))
             for each in candidates:
                 if each.why:
                     results[each.place] = _refused(each.why)
@@ -154,7 +160,7 @@ class Computer:
         found: list[_Candidate] = []
         owners = [(owner.name, owner.ticket) for owner in request.owners]
         records = [behind[end - size : end] for size, end in zip(request.sizes, accumulate(request.sizes), strict=True)]
-        marks = [fingerprint(record) for record in records]
+        marks = [name_of(record, self.terms.bins) for record in records]
         known, seen, size = self._names([name for name, _ in owners]), self._marks(marks), size_of(self.terms.bins)
         first: dict[str | bytes, _Candidate] = {}
         for place, ((name, ticket), record, mark) in enumerate(zip(owners, records, marks, strict=True)):
@@ -179,62 +185,80 @@ class Computer:
             raise RefusedError(f"a study has at most {MOST_RECORDS} records")
         return results, found
 
-    def _keep(self, candidates: list[_Candidate], added: Sum) -> None:
+    def _keep(self, candidates: list[_Candidate], added: Whole, batch: bytes) -> None:
         """Owners and the new sum, in one transaction: a record counts iff its owner is known."""
-        total = self._sum.plus(added)
+        n = sum(not each.why for each in candidates)
+        total = self._sum.plus(added, n, batch) if n else self._sum
         with self._db.writing() as db:
             rows = [(each.owner, each.mark, int(not each.why)) for each in candidates if each.whole]
             db.executemany("INSERT INTO owners VALUES (?, ?, ?)", rows)
-            row = (total.words.astype("<u8").tobytes(), total.submissions)
-            db.execute("INSERT OR REPLACE INTO total VALUES (0, ?, ?)", row)
+            if n:
+                db.execute("INSERT INTO unconfirmed (batch) VALUES (?)", (batch,))
+                write_sum(db, total)
         self._sum = total
 
-    def _checked(self, candidates: list[_Candidate], behind: memoryview) -> Sum:
-        """The sum of the records that are one unit or nothing, found out together with the decryption server."""
+    def _checked(self, candidates: list[_Candidate], behind: memoryview) -> tuple[Whole, bytes]:
+        """The sum of the records that are one unit or nothing, and the batch that the decryption server noted."""
         bins = self.terms.bins
-        # Owners cannot know it: it is drawn when all records of the batch are here.
-        seed = secrets.token_bytes(32)
-        products = onehot.Totals(onehot.challenge(seed, bins)) if self.terms.check else None
         same = len(candidates) * size_of(bins) == len(behind)  # nobody was refused: nothing needs to be copied
         rows = rows_of(behind if same else b"".join(each.record for each in candidates), bins)
-        total, outside = read_all(rows, bins, products)
-        for place in outside:
-            candidates[place].why, candidates[place].whole = OUT_OF_RANGE, False
-        left = [place for place in range(len(candidates)) if place not in outside]
-        if not left or products is None:
-            return total
-        passed = self._asked([candidates[place] for place in left], seed, products.result()[left])
-        if all(passed):
-            return total
+        left = list(range(len(candidates)))
+        while left:
+            found, total, inside = sketched(rows[left], bins, self.study.id)
+            if inside.all():
+                break
+            for place, ok in zip(left, inside, strict=True):
+                if not ok:
+                    candidates[place].why, candidates[place].whole = OUT_OF_RANGE, False
+            left = [place for place in left if not candidates[place].why]
+        if not left:
+            return np.zeros(bins, dtype=np.int64), b""
+        passed, batch = self._asked(found)
         for place, ok in zip(left, passed, strict=True):
             if not ok:
-                candidates[place].why = "this is not one record in one bin, or not encrypted with the study's key"
-        return read_all(rows[[not each.why for each in candidates]], bins)[0]
+                candidates[place].why = NOT_ONE
+        if not all(passed):
+            refused = values_of(rows[[place for place in left if candidates[place].why]], bins)
+            total = (total - refused.sum(axis=0, dtype=np.int64)) % P
+        return total, batch
 
-    def _asked(self, records: list[_Candidate], seed: bytes, found: Words) -> list[bool]:
-        """All records are tested at once; only if that fails, each by itself."""
-        name, masks = secrets.token_bytes(16), uniform(P, len(records), onehot.ROWS)
-        halves = onehot.masked(found, masks).astype("<u8").tobytes()
-        begin = pb.CheckRequest(check=name, seed=seed, halves=halves, offer=self._mark)
-        request = framed(begin, [each.record[:C1_BYTES] for each in records])
-        try:
-            passed = self._verdict(name, request, masks)
-        except CheckLost:
-            passed = self._verdict(name, request, masks)  # the decryption server was restarted in between
-        if len(passed) != len(records):
+    def _asked(self, found: Sketched) -> tuple[list[bool], bytes]:
+        """Which records passed, and the batch: the decryption server has noted those that did."""
+        check = pb.CheckRequest(
+            names=b"".join(proof.name for proof in found.proofs), parts=b"".join(found.parts),
+            openings=onehot.spelled(found.opened).tobytes(),
+            envelopes=b"".join(proof.envelope for proof in found.proofs), offer=self.offer.digest,
+        )  # fmt: skip
+        batch = hashlib.sha256(check.SerializeToString(deterministic=True)).digest()
+        for last in (False, True):
+            reply = self._peer.call("Check", check, pb.CheckReply, patience=2.0)
+            passed = self._passed(found, reply)
+            if not any(passed):
+                return passed, b""
+            try:
+                self._confirmed(batch, passed)
+                return passed, batch
+            except CheckLost:  # the decryption server was restarted in between
+                if last:
+                    raise
+        raise DPError("the decryption server does not note records")
+
+    @staticmethod
+    def _passed(found: Sketched, reply: Any) -> list[bool]:
+        n = len(found.proofs)
+        if len(reply.taken) != n or len(reply.answers) != n * ANSWER_BYTES:
             raise DPError("the decryption server answered for other records")
-        return passed
+        answers: Rows = np.frombuffer(reply.answers, dtype=np.uint8).reshape(n, ANSWER_BYTES)
+        return [bool(taken and ok) for taken, ok in zip(reply.taken, found.passed(answers), strict=True)]
 
-    def _verdict(self, name: bytes, request: bytes, masks: Whole) -> list[bool]:
-        shares = self._peer.call("Check", request, pb.CheckReply, patience=2.0).shares
-        if len(shares) != 1:
-            raise DPError(f"a check has 1 ciphertext, not {len(shares)}")
-        tested = pb.VerdictRequest(check=name, tested=onehot.tested_batch(self._test, shares[0], masks))
-        if self._peer.call("Verdict", tested, pb.VerdictReply).passed:
-            return [True] * len(masks)
-        shares = self._peer.call("Each", pb.EachRequest(check=name), pb.CheckReply).shares
-        tested = pb.VerdictRequest(check=name, tested=onehot.tested(self._slots, list(shares), masks))
-        return list(self._peer.call("Verdicts", tested, pb.VerdictsReply).passed)
+    def _confirmed(self, batch: bytes = b"", kept: list[bool] | None = None) -> None:
+        """Tell the decryption server which batches were added here, and which one is to come."""
+        waiting = self._db.rows("SELECT seq, batch FROM unconfirmed ORDER BY seq")
+        request = pb.KeepRequest(batch=batch, kept=bytes(kept or ()), added=[name for _, name in waiting])
+        self._peer.call("Keep", request, pb.KeepReply)
+        if waiting:
+            with self._db.writing() as db:
+                db.execute("DELETE FROM unconfirmed WHERE seq <= ?", (waiting[-1][0],))
 
     # -- releases
 
@@ -253,12 +277,18 @@ class Computer:
             done = self._published(request.release)
             if done is None:
                 release = Release(request.release, made, self.terms, self._db, self._peer, self._slots, self._draw)
-                with self._lock:
-                    total = self._sum
-                for step, doing in enumerate(release.run(total)):
+                for step, doing in enumerate(release.run(self._latest)):
                     yield pb.Progress(done=step, of=release.steps, doing=doing)
                 done = release.publish()
             yield pb.Progress(done=1, of=1, doing="published", histogram=done)
+
+    @contextmanager
+    def _latest(self) -> Iterator[Sum]:
+        """The sum, and the decryption server knows all that is in it. Nothing is added meanwhile."""
+        with self._lock:
+            if self._db.rows("SELECT 1 FROM unconfirmed LIMIT 1"):
+                self._confirmed()
+            yield self._sum
 
     def _published(self, release: str) -> str | None:
         found = self._db.rows("SELECT body FROM published WHERE release = ?", release)

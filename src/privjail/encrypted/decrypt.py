@@ -1,7 +1,8 @@
-"""The decryption server: holds the keys, sees masked numbers, adds its own noise before anything leaves it."""
+"""The decryption server: holds the key to the envelopes, sees masked numbers, and adds its own noise."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -9,53 +10,63 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privjail.encrypted import compare, keys, onehot, shares
+from privjail.encrypted import compare, keys, onehot
 from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.envelope import Opener
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.lock import Lock
-from privjail.encrypted.numbers import DEGREE, P, Q, Whole
+from privjail.encrypted.numbers import P, Whole
+from privjail.encrypted.onehot import TESTS
 from privjail.encrypted.plans import Plan, bucket_starts, plan
-from privjail.encrypted.records import C1_BYTES
-from privjail.encrypted.seal import Secret, records, slots, tests
+from privjail.encrypted.records import (
+    ANSWER_BYTES,
+    ENVELOPE_BYTES,
+    HASH_BYTES,
+    KEY_BYTES,
+    OPENING_BYTES,
+    answers,
+    challenge_seed,
+    key_name,
+    opening_hash,
+    pads,
+)  # fmt: skip
+from privjail.encrypted.seal import Secret, slots
 from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study
-from privjail.encrypted.wire import PARSED, Call, CheckLost, Running, log, serve
-from privjail.errors import DPError, PlanError, RefusedError
+from privjail.encrypted.tally import Tally
+from privjail.encrypted.wire import PARSED, Call, CheckLost, RecordsMoved, Running, serve
+from privjail.errors import DPError, PlanError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
 from privjail.mechanisms.noise import Noise
 
-OPEN_CHECKS = 8  # checks of one-hot records that may be under way
-FAILURES = 100  # records that may fail the check: each can tell its owner of the key. Argued in decision 0302
+OPEN_CHECKS = 8  # checks of records that may be under way
+LARGEST_BATCH = 512
 
 
 @dataclass
 class _Check:
     """A check that is under way; one that a restart interrupts is begun again by the compute server."""
 
-    first: Whole  # D's shares of the two products
-    second: Whole
-    whole: npt.NDArray[np.bool_]  # records that are near whole numbers
+    names: list[bytes]
+    keys: list[bytes | None]  # None for a record that is not taken
+    total: Whole  # of the pads of all records that are taken
 
 
 class Decryptor:
-    """Answers the compute server. Everything that leaves is encrypted, noisy, or a bit that will be published."""
+    """Answers the compute server. What leaves it is uniform, encrypted, noisy, or a bit that will be published."""
 
-    def __init__(self, folder: Path, draw: Draw | None = None, failures: int = FAILURES) -> None:
+    def __init__(self, folder: Path, draw: Draw | None = None) -> None:
         self.offer = Offer.load(folder / "offer.json")
         self._draw: Draw = draw or Noise().laplace
-        self._records = Secret(records(), keys.secret(folder, "records"))
+        self._opener = Opener(keys.secret(folder, "records"), self.offer.id)
         self._slots = Secret(slots(), keys.secret(folder, "slots"))
-        self._test = Secret(tests(), keys.secret(folder, "test"))
         self._only = Lock(folder)
         self._db = Database(folder / "state.sqlite")
+        self._tally = Tally(self._db, self.offer.terms.bins)
         self._spending = Spending(folder, self.offer.terms.budget)
-        self._key = onehot.key_vector(self._records)
         slots().warm()
-        tests().warm()
-        self._mark, self._failures = self.offer.digest, failures
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -66,14 +77,85 @@ class Decryptor:
 
     def calls(self) -> dict[str, Call]:
         return {
+            "Check": Call(pb.CheckRequest, self.check),
+            "Keep": Call(pb.KeepRequest, self.keep),
             "Share": Call(pb.ShareRequest, self.share),
             "Compare": Call(pb.CompareRequest, self.compare, most=4 * PARSED),  # 25 ciphertexts
             "Open": Call(pb.OpenRequest, self.open),
-            "Check": Call(pb.CheckRequest, self.check, framed=True),
-            "Verdict": Call(pb.VerdictRequest, self.verdict),
-            "Each": Call(pb.EachRequest, self.each),
-            "Verdicts": Call(pb.VerdictRequest, self.verdicts),
         }
+
+    # -- records
+
+    def check(self, request: Any) -> Any:
+        """Answer for each record that the owner's envelope vouches for. The same question gets the same answer."""
+        if request.offer != self.offer.digest:
+            raise DPError(
+                "the two servers hold different offers: keys or terms differ",
+                do="give the compute server's folder the decryption server's own offer.json",
+            )
+        names, parts = _split(request.names, HASH_BYTES), _split(request.parts, HASH_BYTES)
+        openings, envelopes = _split(request.openings, OPENING_BYTES), _split(request.envelopes, ENVELOPE_BYTES)
+        n = len(names)
+        if not 0 < n <= LARGEST_BATCH or {len(parts), len(openings), len(envelopes)} != {n}:
+            raise PlanError(f"a check has 1 … {LARGEST_BATCH} records")
+        again = self._tally.added(names)
+        found: list[bytes | None] = []
+        for name, part, opening, envelope in zip(names, parts, openings, envelopes, strict=True):
+            fresh = name not in again
+            again.add(name)
+            found.append(self._key(name, part, opening, envelope) if fresh else None)
+        checked, said = self._answered(names, parts, openings, found)
+        with self._lock:
+            self._checks[hashlib.sha256(request.SerializeToString(deterministic=True)).digest()] = checked
+            while len(self._checks) > OPEN_CHECKS:
+                self._checks.popitem(last=False)
+        return pb.CheckReply(taken=bytes(key is not None for key in found), answers=said)
+
+    def _key(self, name: bytes, part: bytes, opening: bytes, envelope: bytes) -> bytes | None:
+        """The key in a record's envelope, if the compute server says of the record what its owner promised."""
+        content = self._opener.opened(envelope)
+        if content is None or len(content) != KEY_BYTES + HASH_BYTES:
+            return None
+        key, promised = content[:KEY_BYTES], content[KEY_BYTES:]
+        honest = key_name(self.offer.id, key) == name and opening_hash(part, opening) == promised
+        return key if honest else None
+
+    def _answered(
+        self, names: list[bytes], parts: list[bytes], openings: list[bytes], found: list[bytes | None]
+    ) -> tuple[_Check, bytes]:
+        bins = self.offer.terms.bins
+        places = [i for i, key in enumerate(found) if key is not None]
+        total, said = np.zeros(bins, dtype=np.int64), np.zeros((len(names), ANSWER_BYTES), dtype=np.uint8)
+        for at in range(0, len(places), onehot.FEW):
+            few = places[at : at + onehot.FEW]
+            pad, a, b = (np.array(each) for each in zip(*(pads(found[i] or b"", bins) for i in few), strict=True))
+            opened = np.frombuffer(b"".join(openings[i] for i in few), "<u4").astype(np.int64).reshape(-1, TESTS)
+            seeds = [challenge_seed(parts[i], names[i]) for i in few]
+            said[few] = answers(pad, a, b, opened % P, seeds)
+            total += pad.sum(axis=0)
+        return _Check(names, found, total % P), said.tobytes()
+
+    def keep(self, request: Any) -> Any:
+        """Note the records of a batch that the compute server will add, and add those of batches that it added."""
+        with self._lock:
+            self._tally.confirm(request.added)
+            if request.batch:
+                found = self._checks.get(request.batch)
+                if found is None:
+                    raise CheckLost("this check is not known here, or no longer")
+                self._tally.keep(request.batch, *self._chosen(found, list(request.kept)))
+        return pb.KeepReply()
+
+    def _chosen(self, found: _Check, kept: list[int]) -> tuple[list[bytes], Whole]:
+        """Names of the records that are kept, and the sum of their pads."""
+        takeable = [key is not None for key in found.keys]
+        if len(kept) != len(takeable) or any(k not in (0, 1) or k > t for k, t in zip(kept, takeable, strict=True)):
+            raise PlanError("records are kept that were not taken")
+        total = found.total.copy()
+        for key, k in zip(found.keys, kept, strict=True):
+            if key is not None and not k:
+                total -= pads(key, len(total))[0]
+        return [name for name, k in zip(found.names, kept, strict=True) if k], total % P
 
     # -- releases
 
@@ -81,17 +163,19 @@ class Decryptor:
         return np.array(self._draw(scale, n), dtype=np.int64)
 
     def share(self, request: Any) -> Any:
-        """Decrypt the masked sum; for `ours`, answer with noise on it, for `partition`, with encrypted bits."""
+        """Take the pads off the masked sum. `ours`: answer with noise on it; `partition`: with encrypted bits."""
         made = plan(request.method, request.epsilon, self.offer.terms)
-        message = np.frombuffer(request.masked, dtype="<u8")
-        if message.shape != (DEGREE + made.bins,) or int(message.max()) >= Q:
-            raise PlanError("the masked sum is no ciphertext of this study")
+        if len(request.masked) != 4 * made.bins:
+            raise PlanError("the masked sum is of another study")
+        masked = np.frombuffer(request.masked, dtype="<u4").astype(np.int64)
         with self._lock:
-            journal = Journal(self._db, request.release)
+            journal, total = Journal(self._db, request.release), self._tally.total()
+            if request.chain != total.chain and not journal.has("share"):
+                raise RecordsMoved("the two servers have added up different records")
             self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:
-                y = shares.opened(self._records, message)
+                y = (masked - total.values) % P
                 reply, kept = self._ours(made, y) if made.method == "ours" else self._partition(made, y)
                 return reply.SerializeToString(), kept
 
@@ -107,8 +191,9 @@ class Decryptor:
         return pb.ShareReply(leaves=leaves.tolist(), blocks=blocks.tolist()), {}
 
     def _partition(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
-        d, noise = np.diff(y), self._noise(made.first, made.bins - 1)
-        share = np.concatenate([d + noise, noise - d]) % P
+        # Both tests stand on the same noisy difference: whatever is asked of the two shares is asked of d + noise.
+        noisy = np.diff(y) + self._noise(made.first, made.bins - 1)
+        share = np.concatenate([noisy, -noisy]) % P
         bits = compare.encrypted_bits(self._slots, share)
         return pb.ShareReply(bits=bits), {"y": y, "share": share, "scale": np.array([made.second])}
 
@@ -146,91 +231,16 @@ class Decryptor:
             journal.forget()
         return reply
 
-    # -- the check that records are one unit each
 
-    def check(self, request: Any, c1: memoryview) -> Any:
-        """Shares of the two products for each record, returned encrypted."""
-        if request.offer != self._mark:  # honest records would fail, and never be taken again
-            raise DPError(
-                "the two servers hold different offers: keys or terms differ",
-                do="give the compute server's folder the decryption server's own offer.json",
-            )
-        self._not_stopped()
-        n, rest = divmod(len(c1), C1_BYTES)
-        most, rows = onehot.MOST_CHECKED, onehot.ROWS
-        if rest or not 0 < n <= most or len(request.halves) != 8 * rows * n:
-            raise PlanError(f"a check has 1 … {most} records of this study, and {rows} numbers for each")
-        theirs = np.frombuffer(request.halves, dtype="<u8")
-        if int(theirs.max()) >= Q:
-            raise PlanError("a number of this check is out of range")
-        mine = onehot.halves(self._key, c1, request.seed, self.offer.terms.bins)
-        begun = _Check(*onehot.rounded(mine, theirs.reshape(-1, rows)))
-        with self._lock:
-            self._checks[request.check] = begun
-            while len(self._checks) > OPEN_CHECKS:
-                self._checks.popitem(last=False)
-        return pb.CheckReply(shares=[onehot.encrypted_batch(self._test, begun.first, begun.second)])
-
-    def _under_way(self, name: bytes) -> _Check:
-        with self._lock:
-            found = self._checks.get(name)
-        if found is None:
-            raise CheckLost("this check is not known here, or no longer")
-        return found
-
-    def _over(self, name: bytes) -> None:
-        with self._lock:
-            self._checks.pop(name, None)
-
-    def _failed(self, check: bytes, n: int) -> None:
-        """Count records that failed, before anybody is told; a check that is made again counts once."""
-        with self._db.writing() as db:
-            into = "INSERT INTO failed VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = max(n, excluded.n)"
-            db.execute(into, (check, n))
-        log.warning("records that failed the check: %d, of at most %d", self._so_far(), self._failures)
-        self._not_stopped()
-
-    def _so_far(self) -> int:
-        return int(self._db.rows("SELECT coalesce(sum(n), 0) FROM failed")[0][0])
-
-    def _not_stopped(self) -> None:
-        if self._so_far() > self._failures:
-            raise RefusedError(
-                f"no more records are checked: more than {self._failures} failed, and each may tell of the key",
-                do="tell the study's operators: they look who sent them, and start the decryption server with more "
-                "--failures, or a study with new keys",
-            )
-
-    def verdict(self, request: Any) -> Any:
-        """Whether all records passed. If not, the compute server goes on to ask which."""
-        whole = self._under_way(request.check).whole
-        passed = onehot.passed_batch(self._test, request.tested) and bool(whole.all())
-        if passed:
-            self._over(request.check)
-        else:
-            self._failed(request.check, 1)
-        return pb.VerdictReply(passed=passed)
-
-    def each(self, request: Any) -> Any:
-        """The same shares, in slots of two ciphertexts."""
-        found = self._under_way(request.check)
-        return pb.CheckReply(shares=onehot.encrypted_shares(self._slots, found.first, found.second))
-
-    def verdicts(self, request: Any) -> Any:
-        """Which records passed."""
-        whole = self._under_way(request.check).whole
-        passed = onehot.passed(self._slots, request.tested, len(whole)) & whole
-        self._failed(request.check, len(passed) - int(passed.sum()))
-        self._over(request.check)
-        return pb.VerdictsReply(passed=passed.tolist())
+def _split(joined: bytes, size: int) -> list[bytes]:
+    """Parts of one size; a rest, which is wrong, as a part more."""
+    return [joined[at : at + size] for at in range(0, len(joined), size)] + ([b""] if len(joined) % size else [])
 
 
-def start(
-    folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None, failures: int = FAILURES
-) -> Running:
+def start(folder: Path, study: Study, listen: str | None = None, draw: Draw | None = None) -> Running:
     """Serve; only the study's compute server may call."""
     pair = keys.pair(folder)
-    decryptor = Decryptor(folder, draw, failures)
+    decryptor = Decryptor(folder, draw)
     if study.terms != decryptor.offer.terms or study.records_key != decryptor.offer.records_key:
         decryptor.close()
         raise PlanError("the study file is not of this server's offer: terms or key differ")

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"privjail/encrypted/encrypted.proto\x12\x15privjail.encrypted.v1\"%\n\x05Owner\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"M\n\x0eMissingRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12,\n\x06owners\x18\x02 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\"\x1f\n\x0cMissingReply\x12\x0f\n\x07missing\x18\x01 \x03(\x08\"h\n\rSubmitRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12,\n\x06owners\x18\x03 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\x12\r\n\x05sizes\x18\x04 \x03(\r\"%\n\x06Result\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"=\n\x0bSubmitReply\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.privjail.encrypted.v1.Result\"R\n\x0ePublishRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x0f\n\x07release\x18\x02 \x01(\t\x12\x0e\n\x06method\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\"F\n\x08Progress\x12\x0c\n\x04\x64one\x18\x01 \x01(\r\x12\n\n\x02of\x18\x02 \x01(\r\x12\r\n\x05\x64oing\x18\x03 \x01(\t\x12\x11\n\thistogram\x18\x04 \x01(\t\"#\n\x10HistogramRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\"4\n\x0eHistogramReply\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x11\n\thistogram\x18\x02 \x01(\t\"\x1f\n\rStatusRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"u\n\x0bStatusReply\x12\x13\n\x0bsubmissions\x18\x01 \x01(\x04\x12\x0f\n\x07refused\x18\x02 \x01(\x04\x12\r\n\x05spent\x18\x03 \x01(\t\x12\x0e\n\x06\x62udget\x18\x04 \x01(\t\x12\x10\n\x08releases\x18\x05 \x03(\t\x12\x0f\n\x07seconds\x18\x06 \x01(\x01\"P\n\x0cShareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\t\x12\x0e\n\x06masked\x18\x04 \x01(\x0c\":\n\nShareReply\x12\x0e\n\x06leaves\x18\x01 \x03(\x12\x12\x0e\n\x06\x62locks\x18\x02 \x03(\x12\x12\x0c\n\x04\x62its\x18\x03 \x03(\x0c\"/\n\x0e\x43ompareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x03(\x0c\"\x1e\n\x0c\x43ompareReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\",\n\x0bOpenRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04\x62oth\x18\x02 \x01(\x0c\")\n\tOpenReply\x12\x0e\n\x06merges\x18\x01 \x01(\x0c\x12\x0c\n\x04sums\x18\x02 \x03(\x12\"J\n\x0c\x43heckRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0c\n\x04seed\x18\x02 \x01(\x0c\x12\x0e\n\x06halves\x18\x03 \x01(\x0c\x12\r\n\x05offer\x18\x04 \x01(\x0c\"\x1c\n\nCheckReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\"/\n\x0eVerdictRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\x12\x0e\n\x06tested\x18\x02 \x01(\x0c\"\x1e\n\x0cVerdictReply\x12\x0e\n\x06passed\x18\x01 \x01(\x08\"\x1c\n\x0b\x45\x61\x63hRequest\x12\r\n\x05\x63heck\x18\x01 \x01(\x0c\"\x1f\n\rVerdictsReply\x12\x0e\n\x06passed\x18\x01 \x03(\x08\x32\xba\x03\n\x07\x43ompute\x12U\n\x07Missing\x12%.privjail.encrypted.v1.MissingRequest\x1a#.privjail.encrypted.v1.MissingReply\x12R\n\x06Submit\x12$.privjail.encrypted.v1.SubmitRequest\x1a\".privjail.encrypted.v1.SubmitReply\x12S\n\x07Publish\x12%.privjail.encrypted.v1.PublishRequest\x1a\x1f.privjail.encrypted.v1.Progress0\x01\x12[\n\tHistogram\x12\'.privjail.encrypted.v1.HistogramRequest\x1a%.privjail.encrypted.v1.HistogramReply\x12R\n\x06Status\x12$.privjail.encrypted.v1.StatusRequest\x1a\".privjail.encrypted.v1.StatusReply2\xcf\x04\n\x07\x44\x65\x63rypt\x12O\n\x05Share\x12#.privjail.encrypted.v1.ShareRequest\x1a!.privjail.encrypted.v1.ShareReply\x12U\n\x07\x43ompare\x12%.privjail.encrypted.v1.CompareRequest\x1a#.privjail.encrypted.v1.CompareReply\x12L\n\x04Open\x12\".privjail.encrypted.v1.OpenRequest\x1a .privjail.encrypted.v1.OpenReply\x12O\n\x05\x43heck\x12#.privjail.encrypted.v1.CheckRequest\x1a!.privjail.encrypted.v1.CheckReply\x12U\n\x07Verdict\x12%.privjail.encrypted.v1.VerdictRequest\x1a#.privjail.encrypted.v1.VerdictReply\x12M\n\x04\x45\x61\x63h\x12\".privjail.encrypted.v1.EachRequest\x1a!.privjail.encrypted.v1.CheckReply\x12W\n\x08Verdicts\x12%.privjail.encrypted.v1.VerdictRequest\x1a$.privjail.encrypted.v1.VerdictsReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"privjail/encrypted/encrypted.proto\x12\x15privjail.encrypted.v1\"%\n\x05Owner\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"M\n\x0eMissingRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12,\n\x06owners\x18\x02 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\"\x1f\n\x0cMissingReply\x12\x0f\n\x07missing\x18\x01 \x03(\x08\"h\n\rSubmitRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12,\n\x06owners\x18\x03 \x03(\x0b\x32\x1c.privjail.encrypted.v1.Owner\x12\r\n\x05sizes\x18\x04 \x03(\r\"%\n\x06Result\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"=\n\x0bSubmitReply\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.privjail.encrypted.v1.Result\"R\n\x0ePublishRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x0f\n\x07release\x18\x02 \x01(\t\x12\x0e\n\x06method\x18\x03 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x04 \x01(\t\"F\n\x08Progress\x12\x0c\n\x04\x64one\x18\x01 \x01(\r\x12\n\n\x02of\x18\x02 \x01(\r\x12\r\n\x05\x64oing\x18\x03 \x01(\t\x12\x11\n\thistogram\x18\x04 \x01(\t\"#\n\x10HistogramRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\"4\n\x0eHistogramReply\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x11\n\thistogram\x18\x02 \x01(\t\"\x1f\n\rStatusRequest\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"u\n\x0bStatusReply\x12\x13\n\x0bsubmissions\x18\x01 \x01(\x04\x12\x0f\n\x07refused\x18\x02 \x01(\x04\x12\r\n\x05spent\x18\x03 \x01(\t\x12\x0e\n\x06\x62udget\x18\x04 \x01(\t\x12\x10\n\x08releases\x18\x05 \x03(\t\x12\x0f\n\x07seconds\x18\x06 \x01(\x01\"`\n\x0c\x43heckRequest\x12\r\n\x05names\x18\x01 \x01(\x0c\x12\r\n\x05parts\x18\x02 \x01(\x0c\x12\x10\n\x08openings\x18\x03 \x01(\x0c\x12\x11\n\tenvelopes\x18\x04 \x01(\x0c\x12\r\n\x05offer\x18\x05 \x01(\x0c\",\n\nCheckReply\x12\r\n\x05taken\x18\x01 \x01(\x0c\x12\x0f\n\x07\x61nswers\x18\x02 \x01(\x0c\"9\n\x0bKeepRequest\x12\r\n\x05\x62\x61tch\x18\x01 \x01(\x0c\x12\x0c\n\x04kept\x18\x02 \x01(\x0c\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x03 \x03(\x0c\"\x0b\n\tKeepReply\"_\n\x0cShareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x03 \x01(\t\x12\x0e\n\x06masked\x18\x04 \x01(\x0c\x12\r\n\x05\x63hain\x18\x05 \x01(\x0c\":\n\nShareReply\x12\x0e\n\x06leaves\x18\x01 \x03(\x12\x12\x0e\n\x06\x62locks\x18\x02 \x03(\x12\x12\x0c\n\x04\x62its\x18\x03 \x03(\x0c\"/\n\x0e\x43ompareRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x03(\x0c\"\x1e\n\x0c\x43ompareReply\x12\x0e\n\x06shares\x18\x01 \x03(\x0c\",\n\x0bOpenRequest\x12\x0f\n\x07release\x18\x01 \x01(\t\x12\x0c\n\x04\x62oth\x18\x02 \x01(\x0c\")\n\tOpenReply\x12\x0e\n\x06merges\x18\x01 \x01(\x0c\x12\x0c\n\x04sums\x18\x02 \x03(\x12\x32\xba\x03\n\x07\x43ompute\x12U\n\x07Missing\x12%.privjail.encrypted.v1.MissingRequest\x1a#.privjail.encrypted.v1.MissingReply\x12R\n\x06Submit\x12$.privjail.encrypted.v1.SubmitRequest\x1a\".privjail.encrypted.v1.SubmitReply\x12S\n\x07Publish\x12%.privjail.encrypted.v1.PublishRequest\x1a\x1f.privjail.encrypted.v1.Progress0\x01\x12[\n\tHistogram\x12\'.privjail.encrypted.v1.HistogramRequest\x1a%.privjail.encrypted.v1.HistogramReply\x12R\n\x06Status\x12$.privjail.encrypted.v1.StatusRequest\x1a\".privjail.encrypted.v1.StatusReply2\x9e\x03\n\x07\x44\x65\x63rypt\x12O\n\x05\x43heck\x12#.privjail.encrypted.v1.CheckRequest\x1a!.privjail.encrypted.v1.CheckReply\x12L\n\x04Keep\x12\".privjail.encrypted.v1.KeepRequest\x1a .privjail.encrypted.v1.KeepReply\x12O\n\x05Share\x12#.privjail.encrypted.v1.ShareRequest\x1a!.privjail.encrypted.v1.ShareReply\x12U\n\x07\x43ompare\x12%.privjail.encrypted.v1.CompareRequest\x1a#.privjail.encrypted.v1.CompareReply\x12L\n\x04Open\x12\".privjail.encrypted.v1.OpenRequest\x1a .privjail.encrypted.v1.OpenReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -55,32 +55,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_end=698
   _globals['_STATUSREPLY']._serialized_start=700
   _globals['_STATUSREPLY']._serialized_end=817
-  _globals['_SHAREREQUEST']._serialized_start=819
-  _globals['_SHAREREQUEST']._serialized_end=899
-  _globals['_SHAREREPLY']._serialized_start=901
-  _globals['_SHAREREPLY']._serialized_end=959
-  _globals['_COMPAREREQUEST']._serialized_start=961
-  _globals['_COMPAREREQUEST']._serialized_end=1008
-  _globals['_COMPAREREPLY']._serialized_start=1010
-  _globals['_COMPAREREPLY']._serialized_end=1040
-  _globals['_OPENREQUEST']._serialized_start=1042
-  _globals['_OPENREQUEST']._serialized_end=1086
-  _globals['_OPENREPLY']._serialized_start=1088
-  _globals['_OPENREPLY']._serialized_end=1129
-  _globals['_CHECKREQUEST']._serialized_start=1131
-  _globals['_CHECKREQUEST']._serialized_end=1205
-  _globals['_CHECKREPLY']._serialized_start=1207
-  _globals['_CHECKREPLY']._serialized_end=1235
-  _globals['_VERDICTREQUEST']._serialized_start=1237
-  _globals['_VERDICTREQUEST']._serialized_end=1284
-  _globals['_VERDICTREPLY']._serialized_start=1286
-  _globals['_VERDICTREPLY']._serialized_end=1316
-  _globals['_EACHREQUEST']._serialized_start=1318
-  _globals['_EACHREQUEST']._serialized_end=1346
-  _globals['_VERDICTSREPLY']._serialized_start=1348
-  _globals['_VERDICTSREPLY']._serialized_end=1379
-  _globals['_COMPUTE']._serialized_start=1382
-  _globals['_COMPUTE']._serialized_end=1824
-  _globals['_DECRYPT']._serialized_start=1827
-  _globals['_DECRYPT']._serialized_end=2418
+  _globals['_CHECKREQUEST']._serialized_start=819
+  _globals['_CHECKREQUEST']._serialized_end=915
+  _globals['_CHECKREPLY']._serialized_start=917
+  _globals['_CHECKREPLY']._serialized_end=961
+  _globals['_KEEPREQUEST']._serialized_start=963
+  _globals['_KEEPREQUEST']._serialized_end=1020
+  _globals['_KEEPREPLY']._serialized_start=1022
+  _globals['_KEEPREPLY']._serialized_end=1033
+  _globals['_SHAREREQUEST']._serialized_start=1035
+  _globals['_SHAREREQUEST']._serialized_end=1130
+  _globals['_SHAREREPLY']._serialized_start=1132
+  _globals['_SHAREREPLY']._serialized_end=1190
+  _globals['_COMPAREREQUEST']._serialized_start=1192
+  _globals['_COMPAREREQUEST']._serialized_end=1239
+  _globals['_COMPAREREPLY']._serialized_start=1241
+  _globals['_COMPAREREPLY']._serialized_end=1271
+  _globals['_OPENREQUEST']._serialized_start=1273
+  _globals['_OPENREQUEST']._serialized_end=1317
+  _globals['_OPENREPLY']._serialized_start=1319
+  _globals['_OPENREPLY']._serialized_end=1360
+  _globals['_COMPUTE']._serialized_start=1363
+  _globals['_COMPUTE']._serialized_end=1805
+  _globals['_DECRYPT']._serialized_start=1808
+  _globals['_DECRYPT']._serialized_end=2222
 # @@protoc_insertion_point(module_scope)

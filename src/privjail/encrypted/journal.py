@@ -22,8 +22,13 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS steps (release TEXT, step TEXT, asked BLOB, body BLOB, PRIMARY KEY (release, step))",
     "CREATE TABLE IF NOT EXISTS published (seq INTEGER PRIMARY KEY, release TEXT UNIQUE, body TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS owners (name TEXT PRIMARY KEY, fingerprint BLOB UNIQUE, kept INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS total (id INTEGER PRIMARY KEY CHECK (id = 0), words BLOB, submissions INTEGER)",
-    "CREATE TABLE IF NOT EXISTS failed (name BLOB PRIMARY KEY, n INTEGER NOT NULL)",  # checks, and how many records
+    "CREATE TABLE IF NOT EXISTS total "
+    "(id INTEGER PRIMARY KEY CHECK (id = 0), numbers BLOB, submissions INTEGER, chain BLOB)",
+    # The compute server's: batches that it added and that the decryption server may not know to be added.
+    "CREATE TABLE IF NOT EXISTS unconfirmed (seq INTEGER PRIMARY KEY, batch BLOB UNIQUE)",
+    # The decryption server's: batches (pads: while the compute server may yet lose it), and which record is in which.
+    "CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, name BLOB UNIQUE, records INTEGER, pads BLOB)",
+    "CREATE TABLE IF NOT EXISTS counted (name BLOB PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID",
 )
 
 FORGET = "DELETE FROM steps WHERE release = ? AND asked IS NULL"  # what no later answer needs
@@ -94,6 +99,14 @@ class Journal:
         with self._db.writing() as db:
             db.execute("INSERT INTO steps VALUES (?, ?, NULL, ?)", (self._release, step, to_bytes(made)))
         return made
+
+    def has(self, step: str) -> bool:
+        return bool(self._db.rows("SELECT 1 FROM steps WHERE release = ? AND step = ?", self._release, step))
+
+    def redo(self, step: str) -> None:
+        """Forget what a step made that nothing depends on yet."""
+        with self._db.writing() as db:
+            db.execute("DELETE FROM steps WHERE release = ? AND step = ?", (self._release, step))
 
     def mark(self) -> str:
         """A random name of this release, noted here before the ledger notes it: an old copy of this file lacks it."""

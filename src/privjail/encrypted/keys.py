@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from privjail.encrypted import seal
+from privjail.encrypted import envelope, seal
 from privjail.encrypted.study import Offer, Server, Study, Terms
 from privjail.errors import PlanError
 from privjail.jail.tls import make_certificates
@@ -44,10 +44,10 @@ def make_decrypt(folder: Path, terms: Terms, address: str) -> Offer:
     """The decryption server's folder: secret keys, certificate, and the offer to hand over."""
     _new(folder)
     public = {}
-    for name, scheme in (("records", seal.records()), ("slots", seal.slots()), ("test", seal.tests())):
-        public[name], secret = scheme.new_keys()
+    for name, make in (("records", envelope.new_keys), ("slots", seal.slots().new_keys)):
+        public[name], secret = make()
         _secret(folder / f"{name}.key", secret)
-    offer = Offer(terms, public["records"], public["slots"], public["test"], _server(folder, address))
+    offer = Offer(terms, public["records"], public["slots"], _server(folder, address))
     offer.save(folder / "offer.json")
     return offer
 

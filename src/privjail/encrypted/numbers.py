@@ -1,13 +1,13 @@
-"""The numbers of the three encryption schemes, and what is drawn uniformly from them. Argued in decision 0302.
+"""The numbers of records and of the comparison's encryption scheme, and what is drawn uniformly from them.
 
-Every data prime is 1 modulo P: then a 1 is encrypted as exactly K = (Q - 1) / P, and a sum that wraps around P moves
-the noise of a ciphertext by exactly 1. P is 1 modulo 2 · 8192, so that the same P has 8192 slots.
+Records and shares are numbers modulo P. For the comparison, every data prime is 1 modulo P, so that a sum that wraps
+around P moves the noise of a ciphertext by exactly 1; P is 1 modulo 2 · 8192, so that it has 8192 slots. Argued in
+decisions 0302 and 0303.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +15,18 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 Whole = npt.NDArray[np.int64]
 
-P = 16_760_833  # plaintexts: 24 bits
+P = 16_760_833  # a prime of 24 bits
 BITS = 24
-
-DEGREE = 4096  # the ring of records: one coefficient for each bin
-Q = 72_056_156_570_173_441  # 56 bits: seven bytes
-K = (Q - 1) // P
 
 SLOTS = 8192  # the ring of comparisons: one slot for each
 PRIMES = (1_125_624_290_787_329, 1_119_857_491_542_017, 1_109_696_940_490_753)  # 50 bits each
 KEY_PRIME = 1_108_323_893_051_393
 
-TEST_PRIMES = (70_300_028_895_233, 69_613_505_175_553)  # the ring of tests, of DEGREE too: 46 bits each
-TEST_KEY_PRIME = 65_537
-
-RECORD_FLOOD = 30  # uniform in ± 2**30; K / 2 is 2**31, and honest noise stays below 2**29
 SLOT_FLOOD = 112  # uniform in ± 2**112; PRIMES' product over 2 P is 2**125
-TEST_FLOOD = 66  # uniform in ± 2**66; TEST_PRIMES' product over 2 P is 2**66.98
 
 LIMB = 12  # bits: times a prime of 50 bits it fits into a word
 
+MOST_BINS = SLOTS // 2  # two comparisons for each pair of neighbours
 MOST_RECORDS = 2**22
 LARGEST_SCALE = 2**16  # of noise: e**-64 is the chance of a draw beyond 2**22, and P / 2 is 2**23
 
@@ -53,13 +45,8 @@ def uniform(below: int, *shape: int) -> Whole:
     return found[:size].astype(np.int64).reshape(shape)
 
 
-def flood(bits: int, n: int) -> list[int]:
-    """n numbers, each uniform in -2**bits … 2**bits - 1."""
-    return [secrets.randbits(bits + 1) - (1 << bits) for _ in range(n)]
-
-
 def wide_flood(bits: int, n: int) -> list[Words]:
-    """The same for numbers wider than a word, as residues modulo each of PRIMES: the digits' residues added up."""
+    """n numbers, each uniform in -2**bits … 2**bits - 1 and wider than a word, as residues modulo each of PRIMES."""
     digits = [uniform(1 << min(LIMB, bits + 1 - at), n).astype(np.uint64) for at in range(0, bits + 1, LIMB)]
     residues = []
     for prime in PRIMES:

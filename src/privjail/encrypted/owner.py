@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.encrypted import encrypted_pb2 as pb
-from privjail.encrypted.records import encrypt_record
-from privjail.encrypted.seal import Public, records
+from privjail.encrypted.records import Encryptor
 from privjail.encrypted.study import Study
 from privjail.encrypted.wire import Caller, framed
 from privjail.errors import DPError, PlanError
@@ -87,7 +86,7 @@ class Submitter:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._public = Public(records(), study.records_key)
+        self._encryptor = Encryptor(study.id, study.records_key, study.terms.bins)
         self.caller = Caller("Compute", study.compute)
 
     def __enter__(self) -> Submitter:
@@ -129,7 +128,7 @@ class Submitter:
         outside = [each.owner for each in people if each.bin is not None and not 0 <= each.bin < bins]
         if outside:
             raise PlanError(f"the record of {outside[0]!r} lies in none of the study's bins", do=f"use 0 … {bins - 1}")
-        records = [encrypt_record(self._public, bins, each.bin) for each in people]
+        records = [self._encryptor.record(each.bin) for each in people]
         return submission(self._study, [(each.owner, each.ticket) for each in people], records)
 
     @staticmethod

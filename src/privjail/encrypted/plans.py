@@ -16,6 +16,7 @@ from privjail.errors import PlanError
 from privjail.histograms import ours, partition
 
 METHODS = ("ours", "partition")
+MEDIAN = 1.1462  # of |X + Y| for two Laplace variables of scale 1: equal neighbours are merged half of the time
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Plan:
     first: float  # ours: of the bins; partition: of the differences
     second: float  # ours: of the block sums; partition: of the bucket sums
     epsilons: dict[str, Fraction]
-    threshold: int = 0  # partition: neighbours are merged if |difference| + noise is below
+    threshold: int = 0  # partition: neighbours are merged if |difference + noise| is below
 
     def check(self) -> None:
         if max(self.first, self.second) > LARGEST_SCALE:
@@ -50,8 +51,7 @@ def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
         cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)
         # One record more or less moves one count by 1, and so two differences by 1 each.
         scales = float_up(2 * terms.distance / cut), float_up(terms.distance / rest)
-        # A whole number is below t iff it is below the next whole number.
-        threshold = math.ceil(terms.distance / rest)
+        threshold = math.ceil(MEDIAN * scales[0])
         made = Plan(method, eps, terms.bins, *scales, {"cuts": cut, "sums": rest}, threshold)
     else:
         raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use {' or '.join(METHODS)}")

@@ -1,111 +1,47 @@
 """One owner's record as bytes, and the encrypted histogram that records add up to.
 
-A record is c1 in full and the first `bins` coefficients of c0: the others would decrypt to bins that do not exist.
-A coefficient has 56 bits and takes seven bytes: of each of the two, the high 32 bits of all coefficients come first,
-then the middle 16, then the low 8 (filled up to a multiple of four). So a record is read, added and multiplied as it
-came, without unpacking.
+A record is encrypted with numbers modulo P that a key of 32 bytes stands for. The key goes to the decryption server in
+an envelope; the compute server gets the rest, which is uniform without the key. In a record come first the low 16 bits
+of all values, then their high 8 bits, then what proves that the record is one unit (see onehot.py):
+
+    blind      32 bytes that hide the compute server's part in its hash
+    name       the hash of the key: what the decryption server calls the record
+    expected   the hash of what an honest decryption server answers
+    masks      the compute server's shares of A and B, three numbers each
+    envelope   for the decryption server: the key, and the hash of what an honest compute server says
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privjail.encrypted.numbers import DEGREE, Q, Words
-from privjail.encrypted.seal import Public
-from privjail.errors import DPError, PlanError
+from privjail.encrypted import envelope, onehot
+from privjail.encrypted.numbers import P, Whole, uniform
+from privjail.encrypted.onehot import FEW, TESTS, tagged
+from privjail.errors import PlanError
 
-FEW = 64  # records at a time: they stay in the processor's cache, and 64 times 8 bits add up in 16
-MOST_ADDED = 1 << 16  # records in one sum: the middle and low planes add up in 32 bits
-MARKED = 4  # coefficients of c1 that tell a record from another
-OUT_OF_RANGE = "these bytes are no ciphertext of this study: a coefficient is out of range"
+KEY_BYTES = HASH_BYTES = 32
+ENVELOPE_BYTES = envelope.OVERHEAD + KEY_BYTES + HASH_BYTES
+MASK_BYTES = 4 * 2 * TESTS
+OPENING_BYTES, ANSWER_BYTES = 4 * TESTS, 4 * 2 * TESTS
+PROOF_BYTES = 3 * HASH_BYTES + MASK_BYTES + ENVELOPE_BYTES
+OUT_OF_RANGE = "these bytes are no record of this study: a value is out of range"
 Rows = npt.NDArray[np.uint8]
-Plane = npt.NDArray[np.unsignedinteger[Any]]
-SHIFTS = (24, 8, 0)  # where the planes stand in a coefficient
-
-
-class RecordError(DPError):
-    """A submission that is not taken. The rest of its batch is."""
-
-
-def packed_size(n: int) -> int:
-    """Bytes that n numbers take."""
-    return 7 * _filled(n)
-
-
-def _filled(n: int) -> int:
-    return 4 * -(-n // 4)
-
-
-C1_BYTES = packed_size(DEGREE)
+Values = npt.NDArray[np.uint32]
 
 
 def size_of(bins: int) -> int:
     """Bytes of one record."""
-    return C1_BYTES + packed_size(bins)
-
-
-def encrypt_record(public: Public, bins: int, value: int | None) -> bytes:
-    """A record in bin `value`, or one that counts nowhere (None): nobody but the key's holder can tell which."""
-    if value is not None and not 0 <= value < bins:
-        raise PlanError("a record lies in none of the study's bins", do=f"use 0 … {bins - 1}, or none for absent")
-    c0, c1 = public.monomial(value)[:, 0]
-    return pack_record(np.concatenate([c1, c0[:bins]]))
-
-
-class Planes(NamedTuple):
-    """Rows of 56-bit numbers as three arrays: the high 32 bits, the middle 16, the low 8."""
-
-    high: Plane
-    middle: Plane
-    low: Plane
-
-    @classmethod
-    def of(cls, words: Words) -> Planes:
-        high, middle, low = (words >> np.uint64(shift) for shift in SHIFTS)
-        return cls(high.astype("<u4"), middle.astype("<u2"), low.astype(np.uint8))
-
-    @classmethod
-    def read(cls, rows: Rows, n: int) -> Planes:
-        """What pack() packed, n numbers in each row. Nothing is copied."""
-        high, middle, low = np.split(rows, [4 * _filled(n), 6 * _filled(n)], axis=1)
-        return cls(high.view("<u4"), middle.view("<u2"), low).part(np.s_[:, :n])
-
-    @property
-    def words(self) -> Words:
-        shifted = [plane.astype(np.uint64) << np.uint64(shift) for plane, shift in zip(self, SHIFTS, strict=True)]
-        return np.asarray(shifted[0] + shifted[1] + shifted[2])
-
-    def part(self, where: Any) -> Planes:
-        return Planes(*(plane[where] for plane in self))
-
-
-def pack(words: Words) -> bytes:
-    """56-bit numbers in seven bytes each."""
-    filled = np.zeros(_filled(len(words)), dtype=np.uint64)
-    filled[: len(words)] = words
-    return b"".join(plane.tobytes() for plane in Planes.of(filled))
-
-
-def pack_record(words: Words) -> bytes:
-    """A record from its coefficients, first those of c1."""
-    return pack(words[:DEGREE]) + pack(words[DEGREE:])
+    return 3 * bins + PROOF_BYTES
 
 
 def wrong_size(record: bytes | memoryview, bins: int) -> str:
     return f"a record of this study has {size_of(bins)} bytes, this one {len(record)}: cut off?"
-
-
-def fingerprint(record: memoryview) -> bytes:
-    """What tells a record from another: the high 32 bits of the first of c1, which are as good as random.
-
-    No two honest encryptions share them. A ciphertext that shares them with another and differs elsewhere is still a
-    copy.
-    """
-    return bytes(record[: 4 * MARKED])
 
 
 def rows_of(records: Any, bins: int) -> Rows:
@@ -113,100 +49,171 @@ def rows_of(records: Any, bins: int) -> Rows:
     return np.frombuffer(records, dtype=np.uint8).reshape(-1, size_of(bins))
 
 
-def c1_and_c0(rows: Rows, bins: int) -> tuple[Planes, Planes]:
-    """The coefficients of records. Nothing is copied."""
-    return Planes.read(rows[:, :C1_BYTES], DEGREE), Planes.read(rows[:, C1_BYTES:], bins)
+def values_of(rows: Rows, bins: int) -> Values:
+    """The encrypted values, [record, bin]."""
+    low, high = rows[:, : 2 * bins].view("<u2"), rows[:, 2 * bins : 3 * bins]
+    return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
+
+
+def packed_values(values: Whole) -> bytes:
+    return values.astype("<u2").tobytes() + (values >> 16).astype(np.uint8).tobytes()
+
+
+class Proof(NamedTuple):
+    """What stands behind the values of a record."""
+
+    blind: bytes
+    name: bytes
+    expected: bytes
+    masks: bytes
+    envelope: bytes
+
+    @classmethod
+    def read(cls, record: memoryview | bytes, bins: int) -> Proof:
+        ends = np.cumsum([3 * bins, HASH_BYTES, HASH_BYTES, HASH_BYTES, MASK_BYTES, ENVELOPE_BYTES])
+        return cls(*(bytes(record[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)))
+
+
+def name_of(record: memoryview, bins: int) -> bytes:
+    """What tells a record from another: copies of it have the same name, or the decryption server refuses them."""
+    return bytes(record[3 * bins + HASH_BYTES : 3 * bins + 2 * HASH_BYTES])
+
+
+# -- hashes that bind the parts of a record to each other
+
+
+def key_name(study: bytes, key: bytes) -> bytes:
+    return tagged("key", study, key)
+
+
+def compute_part(study: bytes, blind: bytes, values: Any, masks: bytes) -> bytes:
+    return tagged("compute part", study, blind, values, masks)
+
+
+def challenge_seed(part: bytes, name: bytes) -> bytes:
+    return tagged("challenge", part, name)
+
+
+def opening_hash(part: bytes, opening: Any) -> bytes:
+    return tagged("opening", part, opening)
+
+
+def answer_hash(name: bytes, answer: Any) -> bytes:
+    return tagged("answer", name, answer)
+
+
+# -- the owner's side
+
+
+@dataclass(frozen=True)
+class Encryptor:
+    """Encrypts records of one study."""
+
+    study: bytes
+    receiver: bytes  # the decryption server's public key
+    bins: int
+
+    def record(self, value: int | None) -> bytes:
+        """A record in bin `value`, or one that counts nowhere (None): neither server alone can tell which."""
+        if value is not None and not 0 <= value < self.bins:
+            do = f"use 0 … {self.bins - 1}, or none for absent"
+            raise PlanError("a record lies in none of the study's bins", do=do)
+        plain = np.zeros(self.bins, dtype=np.int64)
+        if value is not None:
+            plain[value] = 1
+        return self.encrypted(plain)
+
+    def encrypted(self, plain: Whole) -> bytes:
+        """Any numbers modulo P, with the proof that holds only if they are one unit or nothing."""
+        key, blind = secrets.token_bytes(KEY_BYTES), secrets.token_bytes(HASH_BYTES)
+        pad, a, b = pads(key, self.bins)
+        masked = uniform(P, TESTS)  # A, of which the decryption server has the share a
+        shares = (masked - a) % P, (masked * masked - b) % P
+        values, masks = (plain + pad) % P, onehot.spelled(shares[0][None], shares[1][None]).tobytes()
+        body = packed_values(values)
+        name, part = key_name(self.study, key), compute_part(self.study, blind, body, masks)
+        seed = [challenge_seed(part, name)]
+        z, _ = onehot.sketches(values[None], seed)
+        opened = onehot.opening(z, shares[0])
+        answer = answers(np.array([pad]), np.array([a]), np.array([b]), opened, seed)
+        expected = answer_hash(name, answer[0])
+        promised = opening_hash(part, onehot.spelled(opened)[0])
+        sealed = envelope.sealed(self.receiver, self.study, key + promised)
+        return b"".join([body, blind, name, expected, masks, sealed])
+
+
+def pads(key: bytes, bins: int) -> tuple[Whole, Whole, Whole]:
+    """What the key stands for: a number for each bin, and the decryption server's shares of A and B."""
+    found = onehot.expanded(key, bins + 2 * TESTS)
+    return found[:bins], found[bins : bins + TESTS], found[bins + TESTS :]
+
+
+def answers(pad: Whole, a: Whole, b: Whole, opened: Whole, seeds: list[bytes]) -> Rows:
+    """What the decryption server says of each record: its shares of z + A and of z² - s, as bytes."""
+    z, s = onehot.sketches((-pad) % P, seeds)
+    own = onehot.opening(z, a)
+    return onehot.spelled(own, onehot.outcome((own + opened) % P, s, a, b, first=False))
+
+
+# -- the compute server's side
 
 
 @dataclass
 class Sum:
-    """The encrypted histogram: c1, then c0 of the bins, and how many submissions are in it."""
+    """The encrypted histogram, how many submissions are in it, and a hash of the batches that were added, in order."""
 
-    bins: int
-    words: Words
+    values: Whole
     submissions: int = 0
+    chain: bytes = bytes(HASH_BYTES)
 
     @classmethod
     def empty(cls, bins: int) -> Sum:
-        return cls(bins, np.zeros(DEGREE + bins, dtype=np.uint64))
+        return cls(np.zeros(bins, dtype=np.int64))
 
-    def plus(self, other: Sum) -> Sum:
-        return Sum(self.bins, (self.words + other.words) % np.uint64(Q), self.submissions + other.submissions)
-
-    @property
-    def c1(self) -> Words:
-        return self.words[:DEGREE]
-
-    @property
-    def c0(self) -> Words:
-        return self.words[DEGREE : DEGREE + self.bins]
+    def plus(self, values: Whole, submissions: int, batch: bytes) -> Sum:
+        added = (self.values + values) % P
+        return Sum(added, self.submissions + submissions, tagged("batch", self.chain, batch))
 
 
-class Adding:
-    """A sum of up to 65536 rows of n numbers, not yet reduced modulo Q."""
+@dataclass
+class Sketched:
+    """The compute server's part of the tests of a batch of records."""
 
-    def __init__(self, n: int) -> None:
-        self._n = 0
-        self._planes: list[Plane] = [np.zeros(n, dtype=kind) for kind in ("u8", "u4", "u4")]
+    proofs: list[Proof]
+    parts: list[bytes]
+    opened: Whole
+    s: Whole
+    a: Whole
+    b: Whole
 
-    def add(self, rows: Planes) -> None:
-        """Up to FEW rows more."""
-        self._n += len(rows.high)
-        if len(rows.high) > FEW or self._n > MOST_ADDED:
-            raise DPError(f"more than {FEW} records at a time, or {MOST_ADDED} in one sum")
-        for total, plane, wide in zip(self._planes, rows, ("u8", "u4", "u2"), strict=True):
-            total += np.add.reduce(plane, axis=0, dtype=wide)
-
-    @property
-    def words(self) -> Words:
-        """The sum modulo Q."""
-        total = sum(shifted(plane.astype(np.uint64), by) for plane, by in zip(self._planes, SHIFTS, strict=True))
-        return np.asarray(total % np.uint64(Q))
-
-
-def shifted(numbers: Words, bits: int) -> Words:
-    """Numbers of at most 56 bits times 2**bits, modulo Q: eight bits at a time fit into a word."""
-    for at in range(0, bits, 8):
-        numbers = (numbers << np.uint64(min(8, bits - at))) % np.uint64(Q)
-    return numbers
+    def passed(self, answers: Rows) -> list[bool]:
+        """Which records are one unit or nothing, if these are the decryption server's answers."""
+        said = np.ascontiguousarray(answers).view("<u4").astype(np.int64)
+        theirs, outcomes = said[:, :TESTS], said[:, TESTS:]
+        mine = onehot.outcome((self.opened + theirs) % P, self.s, self.a, self.b, first=True)
+        zero = ((mine + outcomes) % P == 0).all(axis=1)
+        promised = [proof.expected == answer_hash(proof.name, answer)
+                    for proof, answer in zip(self.proofs, answers, strict=True)]  # fmt: skip
+        return [bool(each) for each in zero & np.array(promised)]
 
 
-class Adder(Protocol):
-    """What adds up rows; `words` is their sum modulo Q."""
+def sketched(rows: Rows, bins: int, study: bytes) -> tuple[Sketched, Whole, npt.NDArray[np.bool_]]:
+    """The compute server's part of the tests, the sum of all records, and which records are in range.
 
-    def add(self, rows: Planes) -> None: ...
-
-    @property
-    def words(self) -> Words: ...
-
-
-def read_all(rows: Rows, bins: int, bins_adder: Adder | None = None) -> tuple[Sum, set[int]]:
-    """The sum of all records that are in range, and the places of the others, in one pass.
-
-    `bins_adder` sees c0 of all of them, a few at a time, while they are in the processor's cache.
+    A record that is out of range makes the sum worthless: read the others again.
     """
-    adders: tuple[Adder, Adder] = Adding(DEGREE), Adding(bins) if bins_adder is None else bins_adder
-    wrong = set[int]()
+    proofs = [Proof.read(row.data, bins) for row in rows]
+    parts = [compute_part(study, proof.blind, row[: 3 * bins], proof.masks)
+             for proof, row in zip(proofs, rows, strict=True)]  # fmt: skip
+    seeds = [challenge_seed(part, proof.name) for part, proof in zip(parts, proofs, strict=True)]
+    masks = np.frombuffer(b"".join(proof.masks for proof in proofs), "<u4").astype(np.int64).reshape(-1, 2 * TESTS)
+    total, inside = np.zeros(bins, dtype=np.int64), np.asarray((masks < P).all(axis=1), dtype=np.bool_)
+    found = []
     for at in range(0, len(rows), FEW):
-        for adder, planes in zip(adders, c1_and_c0(rows[at : at + FEW], bins), strict=True):
-            wrong.update(at + i for i in _outside(planes))
-            adder.add(planes)
-    if wrong:
-        return read_all(rows[[i for i in range(len(rows)) if i not in wrong]], bins)[0], wrong
-    return Sum(bins, np.concatenate([adder.words for adder in adders]), len(rows)), wrong
-
-
-def _outside(planes: Planes) -> list[int]:
-    """The rows with a number that is not below Q."""
-    maybe = np.flatnonzero(planes.high.max(axis=1) >= Q >> 24).tolist()
-    return [i for i in maybe if int(planes.part(i).words.max()) >= Q]
-
-
-def read_record(packed: bytes, bins: int) -> Words:
-    """The coefficients of one record."""
-    if len(packed) != size_of(bins):
-        raise RecordError(wrong_size(packed, bins))
-    both = c1_and_c0(rows_of(packed, bins), bins)
-    if any(map(_outside, both)):
-        raise RecordError(OUT_OF_RANGE)
-    return np.concatenate([planes.words[0] for planes in both])
+        values = values_of(rows[at : at + FEW], bins)
+        inside[at : at + FEW] &= values.max(axis=1) < P
+        total += values.sum(axis=0, dtype=np.int64)
+        found.append(onehot.sketches(values, seeds[at : at + FEW]))
+    z, s = (np.concatenate(each) for each in zip(*found, strict=True))
+    a, b = masks[:, :TESTS], masks[:, TESTS:]
+    return Sketched(proofs, parts, onehot.opening(z, a), s, a, b), total % P, inside

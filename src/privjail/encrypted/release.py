@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import numpy as np
 
-from privjail.encrypted import compare, publication, shares
+from privjail.encrypted import compare, publication
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import FORGET, Arrays, Database, Journal
-from privjail.encrypted.numbers import P, Whole, centred
+from privjail.encrypted.numbers import P, Whole, centred, uniform
 from privjail.encrypted.plans import Plan, bucket_starts
 from privjail.encrypted.records import Sum
 from privjail.encrypted.seal import Public
 from privjail.encrypted.study import Terms
-from privjail.encrypted.wire import Caller
+from privjail.encrypted.wire import Caller, RecordsMoved
 from privjail.errors import DPError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
@@ -32,13 +33,18 @@ class Release:
         self.steps = 2 if plan.method == "ours" else 4
         self._noisy: tuple[Whole, Whole] | None = None
 
-    def run(self, total: Sum) -> Iterator[str]:
-        """Do it, step by step; each step's name is told before it begins."""
+    def run(self, latest: Callable[[], AbstractContextManager[Sum]]) -> Iterator[str]:
+        """Do it, step by step; each step's name is told before it begins.
+
+        `latest` gives the sum, and no record is added to it meanwhile.
+        """
         yield "masking the encrypted histogram"
-        kept = self._journal.once("masked", lambda: self._masked(total))
-        self._submissions = int(kept["submissions"][0])
+        with latest() as total:
+            self._journal.once("masked", lambda: self._masked(total))
         yield "waiting for the decryption server"
-        reply = self._journal.once("shared", lambda: self._shared(kept["message"]))
+        with latest() as total:
+            kept, reply = self._exchanged(total)
+        self._submissions = int(kept["submissions"][0])
         if self.plan.method == "ours":
             self._noisy = self._ours(kept["masks"], reply)
             return
@@ -64,14 +70,35 @@ class Release:
     def _noise(self, step: str, scale: float, n: int) -> Whole:
         return self._journal.once(step, lambda: {"noise": np.array(self._draw(scale, n), dtype=np.int64)})["noise"]
 
-    def _masked(self, total: Sum) -> Arrays:
-        masks = shares.new_masks(self.plan.bins)
-        return {"masks": masks, "message": shares.masked(total, masks), "submissions": np.array([total.submissions])}
+    def _exchanged(self, total: Sum) -> tuple[Arrays, Arrays]:
+        """The masked sum, and what the decryption server answered to it.
 
-    def _shared(self, message: Whole) -> Arrays:
+        If records were added since it was masked, and the decryption server has not answered yet, it is masked anew.
+        """
+        kept = self._journal.once("masked", lambda: self._masked(total))
+        try:
+            return kept, self._journal.once("shared", lambda: self._shared(kept))
+        except RecordsMoved:
+            if bytes(kept["chain"]) == total.chain:
+                raise DPError(
+                    "the two servers do not hold the same records: one of them runs on an old copy of its state",
+                    do="put the newest state.sqlite of both servers back",
+                ) from None
+        self._journal.redo("masked")
+        return self._exchanged(total)
+
+    def _masked(self, total: Sum) -> Arrays:
+        """One mask for each bin, uniform modulo P."""
+        masks = uniform(P, self.plan.bins)
+        return {
+            "masks": masks, "message": (total.values + masks) % P, "submissions": np.array([total.submissions]),
+            "chain": _bytes(total.chain),
+        }  # fmt: skip
+
+    def _shared(self, kept: Arrays) -> Arrays:
         request = pb.ShareRequest(
             release=self.name, method=self.plan.method, epsilon=str(self.plan.epsilon),
-            masked=message.astype("<u8").tobytes(),
+            masked=kept["message"].astype("<u4").tobytes(), chain=kept["chain"].tobytes(),
         )  # fmt: skip
         reply = self._peer.call("Share", request, pb.ShareReply)
         if self.plan.method == "partition":
@@ -94,9 +121,10 @@ class Release:
     # -- partition
 
     def _share(self, masks: Whole) -> Whole:
-        """This server's share of both tests: v = Y - share for v = ±d + noise - threshold."""
-        d, noise = np.diff(masks), self._noise("first", self.plan.first, len(masks) - 1)
-        return np.concatenate([d - noise, -d - noise]) + self.plan.threshold
+        """This server's share of both tests: v = Y - share for v = ±(d + noise) - threshold."""
+        # As with the decryption server's share: both tests stand on the same noise, with opposite signs.
+        d = np.diff(masks) - self._noise("first", self.plan.first, len(masks) - 1)
+        return np.concatenate([d, -d]) + self.plan.threshold
 
     def _blinded(self, kept: Arrays, reply: Arrays) -> Arrays:
         blinding = compare.Blinding()

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from privjail.encrypted.numbers import DEGREE, KEY_PRIME, PRIMES, SLOTS, TEST_KEY_PRIME, TEST_PRIMES, P, Q, Words
+from privjail.encrypted.numbers import KEY_PRIME, PRIMES, SLOTS, P, Words
 from privjail.errors import DPError
 
 HEAD = struct.Struct("<HBBBBHQ")  # SEAL's header: magic, its own size, version, compression, reserved, total size
 MAGIC, HEAD_SIZE, VERSION, PLAIN = 0xA15E, 16, (4, 3), 0
 INSIDE = 97  # parms_id, form, sizes, scale, correction factor, and the header of the words
-INSIDE_PLAIN = 72  # the same of a plaintext, which has less of it
 
 
 def api() -> Any:
@@ -86,7 +85,7 @@ class Scheme:
 
     def warm(self) -> None:
         """Make now what is made once, so that no caller has to wait for it later."""
-        _ = self.evaluator, self.encoder, self._heads, self._plain_head
+        _ = self.evaluator, self.encoder, self._heads
 
     @cached_property
     def _heads(self) -> dict[int, bytes]:
@@ -102,12 +101,6 @@ class Scheme:
                 self.evaluator.mod_switch_to_next_inplace(some)
         return heads
 
-    @cached_property
-    def _plain_head(self) -> bytes:
-        """How a plaintext with all its coefficients begins."""
-        most = self.seal.Plaintext(f"1x^{self.degree - 1}")
-        return _unpacked(saved(most), INSIDE_PLAIN + 8 * self.degree)[:INSIDE_PLAIN]
-
     def _body(self, ciphertext: Any) -> bytes:
         return _unpacked(saved(ciphertext), INSIDE + 16 * self.degree * ciphertext.coeff_modulus_size())
 
@@ -118,15 +111,9 @@ class Scheme:
 
     def ciphertext(self, words: Words) -> Any:
         """The ciphertext with these coefficients. SEAL checks that they are in range."""
-        return self._loaded(self.seal.Ciphertext(), self._heads[words.shape[1]], words)
-
-    def plaintext(self, numbers: Any) -> Any:
-        """The polynomial with these coefficients, modulo P."""
-        return self._loaded(self.seal.Plaintext(), self._plain_head, np.asarray(numbers) % P)
-
-    def _loaded(self, thing: Any, head: bytes, words: Any) -> Any:
-        body = head + np.ascontiguousarray(words, dtype="<u8").tobytes()
-        return self.loaded(thing, HEAD.pack(MAGIC, HEAD_SIZE, *VERSION, PLAIN, 0, HEAD_SIZE + len(body)) + body)
+        body = self._heads[words.shape[1]] + np.ascontiguousarray(words, dtype="<u8").tobytes()
+        head = HEAD.pack(MAGIC, HEAD_SIZE, *VERSION, PLAIN, 0, HEAD_SIZE + len(body))
+        return self.loaded(self.seal.Ciphertext(), head + body)
 
     def loaded(self, thing: Any, raw: bytes) -> Any:
         """A key or ciphertext read from bytes that somebody else sent."""
@@ -146,21 +133,9 @@ class Scheme:
 
 
 @lru_cache(maxsize=1)
-def records() -> Scheme:
-    """What owners encrypt with: one coefficient for each bin, additions only."""
-    return Scheme(DEGREE, (Q,))
-
-
-@lru_cache(maxsize=1)
 def slots() -> Scheme:
     """What the servers compare with: 8192 numbers side by side."""
     return Scheme(SLOTS, (*PRIMES, KEY_PRIME))
-
-
-@lru_cache(maxsize=1)
-def tests() -> Scheme:
-    """What the servers test a batch of records with: one inner product."""
-    return Scheme(DEGREE, (*TEST_PRIMES, TEST_KEY_PRIME))
 
 
 class Public:
@@ -170,15 +145,6 @@ class Public:
         self.scheme = scheme
         key = scheme.loaded(scheme.seal.PublicKey(), public)
         self._encryptor = scheme.seal.Encryptor(scheme.context, key)
-
-    def monomial(self, power: int | None) -> Words:
-        """An encryption of x**power, or of 0."""
-        ciphertext = self.scheme.seal.Ciphertext()
-        if power is None:
-            self._encryptor.encrypt_zero(ciphertext)
-        else:
-            self._encryptor.encrypt(self.scheme.seal.Plaintext(f"1x^{power}"), ciphertext)
-        return self.scheme.words(ciphertext)
 
     def zero(self) -> Any:
         """A fresh encryption of 0."""
@@ -196,21 +162,6 @@ class Secret:
         self._decryptor = scheme.seal.Decryptor(scheme.context, self.key)
         self._encryptor = scheme.seal.Encryptor(scheme.context, self.key)
 
-    def coefficients(self, ciphertext: Any) -> Words:
-        """The decrypted polynomial, coefficient by coefficient."""
-        plain = self.scheme.seal.Plaintext()
-        self._decryptor.decrypt(ciphertext, plain)
-        array, n = plain.dyn_array(), plain.coeff_count()
-        found = np.zeros(self.scheme.degree, dtype=np.uint64)
-        found[:n] = [array.at(i) for i in range(n)]
-        return found
-
-    def constant(self, ciphertext: Any) -> int:
-        """The first coefficient of the decrypted polynomial."""
-        plain = self.scheme.seal.Plaintext()
-        self._decryptor.decrypt(ciphertext, plain)
-        return int(plain.dyn_array().at(0)) if plain.coeff_count() else 0
-
     def slots(self, ciphertext: Any) -> Words:
         """The decrypted numbers, slot by slot."""
         plain = self.scheme.seal.Plaintext()
@@ -222,10 +173,6 @@ class Secret:
         plain = self.scheme.seal.Plaintext()
         self.scheme.encoder.encode(np.asarray(numbers).tolist(), plain)
         return saved(self._encryptor.encrypt_symmetric(plain))
-
-    def encrypted_polynomial(self, numbers: Any) -> bytes:
-        """Numbers as coefficients, encrypted likewise."""
-        return saved(self._encryptor.encrypt_symmetric(self.scheme.plaintext(numbers)))
 
     def noise_bits(self, ciphertext: Any) -> int:
         """How many bits of noise are left before decryption fails."""

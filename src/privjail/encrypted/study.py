@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from privjail.budget.amounts import amount
-from privjail.encrypted.numbers import DEGREE
+from privjail.encrypted.envelope import KEY_BYTES
+from privjail.encrypted.numbers import MOST_BINS
 from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 KIND = "privjail encrypted study"
-FORMAT = f"{KIND} 3"  # of the files, of records, and of what the servers tell each other
+FORMAT = f"{KIND} 4"  # of the files, of records, and of what the servers tell each other
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
 
@@ -39,15 +40,12 @@ class Terms:
     bins: int
     neighbours: str
     budget: Fraction
-    check: bool = True  # that each record is one unit or nothing
 
     def __post_init__(self) -> None:
-        if type(self.bins) is not int or not 2 <= self.bins <= DEGREE:
-            raise PlanError(f"a study has 2 … {DEGREE} bins, not {self.bins}")
+        if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
+            raise PlanError(f"a study has 2 … {MOST_BINS} bins, not {self.bins}")
         if self.neighbours not in RELATIONS:
             raise PlanError(f"neighbours are {' or '.join(RELATIONS)}, not {self.neighbours!r}")
-        if type(self.check) is not bool:
-            raise PlanError(f"records are checked or not, not {self.check!r}")
         object.__setattr__(self, "budget", amount(self.budget, "the budget"))
 
     @property
@@ -80,23 +78,26 @@ class Offer:
     terms: Terms
     records_key: bytes
     slots_key: bytes
-    test_key: bytes
     decrypt: Server
+
+    @property
+    def id(self) -> bytes:
+        """The name of the study."""
+        return _id(self.terms, self.records_key)
 
     @property
     def fingerprint(self) -> str:
         """Of terms and key: a study file with another one does not come from this server."""
-        return _id(self.terms, self.records_key).hex()[:FINGERPRINT]
+        return self.id.hex()[:FINGERPRINT]
 
     @property
     def digest(self) -> bytes:
         """Of terms and all keys: servers that hold different ones cannot work together."""
-        keys = (hashlib.sha256(key).digest() for key in (self.slots_key, self.test_key))
-        return hashlib.sha256(b"".join([_id(self.terms, self.records_key), *keys])).digest()
+        return hashlib.sha256(self.id + hashlib.sha256(self.slots_key).digest()).digest()
 
     def save(self, path: Path) -> None:
         terms = asdict(self.terms) | {"budget": str(self.terms.budget)}
-        keys = {name: _text(getattr(self, name)) for name in ("records_key", "slots_key", "test_key")}
+        keys = {name: _text(getattr(self, name)) for name in ("records_key", "slots_key")}
         _write(path, {"terms": terms, **keys, "decrypt": asdict(self.decrypt)})
 
     @classmethod
@@ -104,8 +105,8 @@ class Offer:
         found = _read(path)
         try:
             terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
-            keys = {name: _bytes(found[name]) for name in ("records_key", "slots_key", "test_key")}
-            return cls(terms, decrypt=Server(**found["decrypt"]), **keys)
+            keys = {name: _bytes(found[name]) for name in ("records_key", "slots_key")}
+            return cls(terms, _key(keys["records_key"]), keys["slots_key"], Server(**found["decrypt"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise PlanError(f"{path.name!r} is no offer of a decryption server") from None
 
@@ -142,7 +143,7 @@ class Study:
         found = _read(path)
         try:
             terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
-            return cls(terms, _bytes(found["records_key"]), Server(**found["compute"]))
+            return cls(terms, _key(_bytes(found["records_key"])), Server(**found["compute"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise PlanError(f"{path.name!r} is no study") from None
 
@@ -158,6 +159,12 @@ def _text(raw: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
+
+
+def _key(raw: bytes) -> bytes:
+    if len(raw) != KEY_BYTES:
+        raise ValueError
+    return raw
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -37,6 +37,10 @@ class CheckLost(DPError):
     """A check was interrupted by a restart, and must begin again."""
 
 
+class RecordsMoved(DPError):
+    """Records were added since the sum was masked: it must be masked again."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One method of a service: what it takes, what it does, whether it answers in parts, whether it is framed, and how
@@ -210,7 +214,10 @@ class Caller:
             if time.monotonic() < deadline:
                 return None
             return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
-        return CheckLost("the check was lost") if '"CheckLost"' in (e.details() or "") else self._said(e)
+        for kind in (CheckLost, RecordsMoved):
+            if f'"{kind.__name__}"' in (e.details() or ""):
+                return kind("the other server asks to begin again")
+        return self._said(e)
 
     def _said(self, e: Any) -> DPError:
         """The server's own words; or ours, if the call did not come to that."""
