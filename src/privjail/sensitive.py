@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Generic, Self, TypeVar, overload
 
 from privjail import session
 from privjail.budget.amounts import amount, exact, probability
@@ -26,7 +26,11 @@ from privjail.release import Ask
 _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"}
 
 
-class Sensitive(Prisoner):
+Key = TypeVar("Key")
+Public = TypeVar("Public")  # what a release gives: a float, or a pandas object
+
+
+class Sensitive(Prisoner, Generic[Public]):
     """A private number, or a vector of them with a public index: it can be computed with, and released."""
 
     def __init__(self, value: Value) -> None:
@@ -39,40 +43,40 @@ class Sensitive(Prisoner):
     def _plan(self) -> str:
         return str(self._value)
 
-    def _wrap(self, value: Value) -> Any:
+    def _wrap(self, value: Value) -> Self:
         """The same kind of object around another value of the same shape."""
-        return number(value)
+        raise TypeError
 
     # -- arithmetic with a known distance
 
-    def _plus(self, other: Any, sign: int) -> Any:
+    def _plus(self, other: Any, sign: int) -> Self:
         if isinstance(other, Sensitive):
             return self._wrap(Add(self._value, other._value if sign > 0 else Scale(other._value, Fraction(-1))))
         if not _is_public_number(other):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._wrap(Offset(self._value, sign * exact(other)))
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Self:
         return self._plus(other, 1)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Self:
         return self._plus(other, -1)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Self:
         return (-self)._plus(other, 1)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return self._wrap(Scale(self._value, Fraction(-1)))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Self:
         return self._wrap(Absolute(self._value))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Self:
         if isinstance(other, Sensitive):
             raise PlanError(
                 "the product of two private numbers has no bounded distance",
@@ -85,7 +89,7 @@ class Sensitive(Prisoner):
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Self:
         if isinstance(other, Sensitive):
             raise PlanError(
                 "the quotient of two private numbers has no bounded distance",
@@ -129,10 +133,13 @@ class Sensitive(Prisoner):
 
     # -- the way out
 
-    def reveal(self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None) -> Any:
+    def reveal(self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None) -> Public:
         """Release the value with noise, and pay for it.
 
         With ``eps`` alone Laplace noise; with ``delta`` too, or with ``rho``, Gaussian noise.
+
+        >>> df.shape[0].reveal(eps=1)
+        ≈ 2000
         """
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
@@ -140,7 +147,11 @@ class Sensitive(Prisoner):
         self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None,
         confidence: float = 0.95,
     ) -> float:  # fmt: skip
-        """How far the released value will be off, with this confidence, before anything is paid."""
+        """How far the released value will be off, with this confidence, before anything is paid.
+
+        >>> df.shape[0].error(eps=0.1)
+        30.0
+        """
         chosen = _mechanism(eps, delta, rho, mechanism)
         chosen.check(self._value)
         if not 0 < confidence < 1:
@@ -148,7 +159,11 @@ class Sensitive(Prisoner):
         return float(chosen.error(self._value, confidence))
 
     def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
-        """The eps at which Laplace noise is off by at most ``error``, with this confidence."""
+        """The eps at which Laplace noise is off by at most ``error``, with this confidence.
+
+        >>> round(df.shape[0].eps_for(error=30), 2)
+        0.1
+        """
         wanted = float(amount(error, "error"))
         low, high = 1e-9, 1e6
         if self.error(eps=high, confidence=confidence) > wanted:
@@ -158,21 +173,32 @@ class Sensitive(Prisoner):
             low, high = (low, middle) if self.error(eps=middle, confidence=confidence) <= wanted else (middle, high)
         return high
 
-    def _release(self, mechanism: Mechanism) -> Any:
+    def _release(self, mechanism: Mechanism) -> Public:
         return self._public(session.release([Ask(self._value, mechanism)])[0])
 
-    def _public(self, answer: Any) -> Any:
-        return answer
+    def _public(self, answer: Any) -> Public:
+        """The answer as the analyst gets it."""
+        raise TypeError
 
 
-class SensitiveInt(Sensitive):
+class Number(Sensitive[float]):
+    """A private number."""
+
+    def _wrap(self, value: Value) -> Self:
+        return number(value)  # type: ignore[return-value]  # a whole number times 0.5 is none any more
+
+    def _public(self, answer: Any) -> float:
+        return float(answer)
+
+
+class SensitiveInt(Number):
     """A private whole number."""
 
     _shown_class = "int"
 
 
-class SensitiveFloat(Sensitive):
-    """A private number."""
+class SensitiveFloat(Number):
+    """A private number that need not be whole."""
 
     _shown_class = "float"
 
@@ -205,7 +231,7 @@ def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | None) -> Laplace | Ga
     )
 
 
-def _need_sensitive(x: Any, verb: str) -> Sensitive:
+def _need_sensitive(x: Any, verb: str) -> Sensitive[Any]:
     if isinstance(x, Sensitive):
         return x
     if isinstance(x, Prisoner):
@@ -238,22 +264,59 @@ def _product(axes: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[Any, ...]]:
     return product(*axes)
 
 
+@overload
+def laplace_mechanism(prisoner: Sensitive[Public], *, eps: Any) -> Public: ...
+@overload
+def laplace_mechanism(prisoner: Mapping[Key, Any], *, eps: Any) -> dict[Key, float]: ...
+@overload
+def laplace_mechanism(prisoner: list[Any] | tuple[Any, ...], *, eps: Any) -> list[float]: ...
 def laplace_mechanism(prisoner: Any, *, eps: Any) -> Any:
     """Release a private number or vector with Laplace noise.
 
     A list or dict of private numbers is released as one vector: ``eps`` pays for all of it.
+
+    >>> pj.laplace_mechanism(df.shape[0], eps=1)
+    ≈ 2000
     """
     return _additive(prisoner, Laplace(amount(eps)), "laplace_mechanism")
 
 
+@overload
+def gaussian_mechanism(
+    prisoner: Sensitive[Public], *, eps: Any = None, delta: Any = None, rho: Any = None
+) -> Public: ...
+@overload
+def gaussian_mechanism(
+    prisoner: Mapping[Key, Any], *, eps: Any = None, delta: Any = None, rho: Any = None
+) -> dict[Key, float]: ...
+@overload
+def gaussian_mechanism(
+    prisoner: list[Any] | tuple[Any, ...], *, eps: Any = None, delta: Any = None, rho: Any = None
+) -> list[float]: ...
 def gaussian_mechanism(prisoner: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
-    """Release a private number or vector with Gaussian noise, for ``eps`` and ``delta``, or for ``rho``."""
+    """Release a private number or vector with Gaussian noise, for ``eps`` and ``delta``, or for ``rho``.
+
+    >>> x = pj.gaussian_mechanism(zcdp_df.shape[0], rho=0.5)  # zcdp_df has a budget of ρ
+    """
     mechanism = _mechanism(eps, delta, rho, "gaussian")
     return _additive(prisoner, mechanism, "gaussian_mechanism")
 
 
+@overload
+def reveal_all(prisoners: Sensitive[Public], *, eps: Any = None, delta: Any = None, rho: Any = None) -> Public: ...
+@overload
+def reveal_all(
+    prisoners: Mapping[Key, Any], *, eps: Any = None, delta: Any = None, rho: Any = None
+) -> dict[Key, float]: ...
+@overload
+def reveal_all(
+    prisoners: list[Any] | tuple[Any, ...], *, eps: Any = None, delta: Any = None, rho: Any = None
+) -> list[float]: ...
 def reveal_all(prisoners: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
-    """Release several private numbers at once, for one price and in one step."""
+    """Release several private numbers at once, for one price and in one step.
+
+    >>> x = pj.reveal_all({"rows": df.shape[0], "days": df["days"].sum()}, eps=1)
+    """
     return _additive(prisoners, _mechanism(eps, delta, rho, None), "reveal_all")
 
 
@@ -265,39 +328,84 @@ def _additive(x: Any, mechanism: Mechanism, verb: str) -> Any:
     return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
 
 
+@overload
+def exponential_mechanism(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
+@overload
+def exponential_mechanism(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
+@overload
+def exponential_mechanism(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
 def exponential_mechanism(scores: Any, *, eps: Any) -> Any:
-    """Choose a key of a dict (or label, or position) by its private score: high scores are likely."""
+    """Choose a key of a dict (or label, or position) by its private score: high scores are likely.
+
+    >>> x = pj.exponential_mechanism(df["ward"].value_counts(sort=False), eps=1)
+    """
     keys, vector = _values(scores, "exponential_mechanism")
     return keys[session.release([Ask(vector, Exponential(amount(eps)))])[0]]
 
 
+@overload
+def noisy_max(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
+@overload
+def noisy_max(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
+@overload
+def noisy_max(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
 def noisy_max(scores: Any, *, eps: Any) -> Any:
-    """The key with the largest private score, at eps whatever the number of keys."""
+    """The key with the largest private score, at eps whatever the number of keys.
+
+    >>> x = pj.noisy_max(df["ward"].value_counts(sort=False), eps=1)
+    """
     keys, vector = _values(scores, "noisy_max")
     return keys[session.release([Ask(vector, NoisyMax(amount(eps)))])[0]]
 
 
+@overload
+def noisy_min(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
+@overload
+def noisy_min(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
+@overload
+def noisy_min(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
 def noisy_min(scores: Any, *, eps: Any) -> Any:
-    """The key with the smallest private score, at eps whatever the number of keys."""
+    """The key with the smallest private score, at eps whatever the number of keys.
+
+    >>> x = pj.noisy_min(df["ward"].value_counts(sort=False), eps=1)
+    """
     keys, vector = _values(scores, "noisy_min")
     return keys[session.release([Ask(vector, NoisyMax(amount(eps), smallest=True))])[0]]
 
 
+@overload
+def top_k(scores: Sensitive[Any], k: int, *, eps: Any) -> list[Hashable]: ...
+@overload
+def top_k(scores: Mapping[Key, Any], k: int, *, eps: Any) -> list[Key]: ...
+@overload
+def top_k(scores: list[Any] | tuple[Any, ...], k: int, *, eps: Any) -> list[int]: ...
 def top_k(scores: Any, k: int, *, eps: Any) -> list[Any]:
-    """The k keys with the largest private scores, largest first, at eps in all."""
+    """The k keys with the largest private scores, largest first, at eps in all.
+
+    >>> x = pj.top_k(df["ward"].value_counts(sort=False), 2, eps=1)
+    """
     keys, vector = _values(scores, "top_k")
     chosen = session.release([Ask(vector, NoisyMax(amount(eps), k=k))])[0]
     return [keys[i] for i in (chosen if k > 1 else [chosen])]
 
 
+@overload
+def above_threshold(queries: Sensitive[Any], threshold: Any, *, eps: Any) -> Hashable | None: ...
+@overload
+def above_threshold(queries: Mapping[Key, Any], threshold: Any, *, eps: Any) -> Key | None: ...
+@overload
+def above_threshold(queries: list[Any] | tuple[Any, ...], threshold: Any, *, eps: Any) -> int | None: ...
 def above_threshold(queries: Any, threshold: Any, *, eps: Any) -> Any:
-    """The first key whose private number is above a public threshold, or None; at eps for all of them."""
+    """The first key whose private number is above a public threshold, or None; at eps for all of them.
+
+    >>> x = pj.above_threshold(df["ward"].value_counts(sort=False), 500, eps=1)
+    """
     keys, vector = _values(queries, "above_threshold")
     found = session.release([Ask(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
     return None if found is None else keys[found]
 
 
-def _extreme(which: str, first: Any, *rest: Any) -> Any:
+def _extreme(which: str, first: Any, *rest: Any) -> SensitiveInt | SensitiveFloat:
     items = [first, *rest] if rest or isinstance(first, Prisoner) and not _is_vector(first) else first
     _, vector = _values(items, f"pj.{which}")
     return number(Extreme(which, vector))
@@ -307,11 +415,17 @@ def _is_vector(x: Any) -> bool:
     return isinstance(x, Sensitive) and bool(x._value.index)
 
 
-def max(first: Any, *rest: Any) -> Any:  # noqa: A001
-    """The largest of several private numbers: max(a, b, …), of a list, a dict or a private vector."""
+def max(first: Any, *rest: Any) -> SensitiveInt | SensitiveFloat:  # noqa: A001
+    """The largest of several private numbers: max(a, b, …), of a list, a dict or a private vector.
+
+    >>> x = pj.max(df["age"].sum(), df["days"].sum())
+    """
     return _extreme("max", first, *rest)
 
 
-def min(first: Any, *rest: Any) -> Any:  # noqa: A001
-    """The smallest of several private numbers: min(a, b, …), of a list, a dict or a private vector."""
+def min(first: Any, *rest: Any) -> SensitiveInt | SensitiveFloat:  # noqa: A001
+    """The smallest of several private numbers: min(a, b, …), of a list, a dict or a private vector.
+
+    >>> x = pj.min(df["age"].sum(), df["days"].sum())
+    """
     return _extreme("min", first, *rest)

@@ -14,7 +14,7 @@ from privjail import pandas as pd
 from privjail import session
 from privjail.engines import batches, whole
 from privjail.engines.selections import Table
-from privjail.pandas.statistics import Centred
+from privjail.statistics.mean import CentredColumn
 from privjail.ops.tally import grid_bounds, on_grid, sum_grid
 from privjail.plan.domain import FloatDomain
 
@@ -125,8 +125,8 @@ def test_tables_with_keys_are_those_of_batches(rows: list[Any], bounds: list[flo
 def test_a_clipped_column_is_missing_where_the_column_is() -> None:
     df = held([None, 1.0, 9.0, None, -3.0], -5.0, 5.0)
     clipped = (df["v"].clip(0, 2) * 1).clip(0.5, 1)
-    centred = Centred(clipped._rows, clipped._expr)
-    present, bare = centred.present(), Centred(df._rows, df["v"].clip(0, 2)._expr).present()
+    centred = CentredColumn(clipped._rows, clipped._expr)
+    present, bare = centred.present(), CentredColumn(df._rows, df["v"].clip(0, 2)._expr).present()
     assert present is not None and bare is not None
 
     assert str(bare) == "~v.isna()"

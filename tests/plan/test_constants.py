@@ -7,7 +7,7 @@ import math
 import numpy
 import pytest
 
-from privjail.pandas.rowwise import literal
+from privjail.rowwise import literal
 from privjail.plan.node import Lit, _is_bool, _is_float, _is_int, children
 
 

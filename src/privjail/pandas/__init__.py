@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import crosstab, cut, isna, isnull, merge, notna, notnull, to_numeric
-from privjail.pandas.groups import PrivDataFrameGroupBy
+from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
 from privjail.pandas.refusals import public_or_refused
 from privjail.pandas.series import PrivSeries
@@ -22,6 +22,7 @@ from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 __all__ = [
     "PrivDataFrame",
     "PrivDataFrameGroupBy",
+    "PrivSeriesGroupBy",
     "PrivSeries",
     "SensitiveDataFrame",
     "SensitiveSeries",

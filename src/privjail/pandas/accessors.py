@@ -10,11 +10,12 @@ from privjail.ops.recode import Recode
 from privjail.ops.text import FUNCTIONS, Text
 from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.refusals import RefusedAttribute
-from privjail.pandas.rowwise import literal
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.node import Lit
+from privjail.rowwise import literal
 
 if TYPE_CHECKING:
+    import pandas
     from privjail.pandas.series import PrivSeries
 
 
@@ -36,24 +37,52 @@ class Strings:
         return series._new(Recode(series._expr, pairs, 0))
 
     def lower(self) -> PrivSeries:
+        """Lower case.
+
+        >>> x = df["ward"].str.lower()
+        """
         return self._apply("lower")
 
     def upper(self) -> PrivSeries:
+        """Upper case.
+
+        >>> x = df["ward"].str.upper()
+        """
         return self._apply("upper")
 
     def strip(self) -> PrivSeries:
+        """Without white space at both ends.
+
+        >>> x = df["patient"].str.strip()
+        """
         return self._apply("strip")
 
     def len(self) -> PrivSeries:
+        """The number of characters.
+
+        >>> x = df["patient"].str.len()
+        """
         return self._apply("len")
 
     def startswith(self, prefix: str, na: bool | None = None) -> PrivSeries:
+        """Whether the text begins with a public text.
+
+        >>> x = df["ward"].str.startswith("s")
+        """
         return _filled(self._apply("startswith", prefix), na)
 
     def endswith(self, suffix: str, na: bool | None = None) -> PrivSeries:
+        """Whether the text ends with a public text.
+
+        >>> x = df["ward"].str.endswith("y")
+        """
         return _filled(self._apply("endswith", suffix), na)
 
     def contains(self, pat: str, case: bool = True, *, na: bool | None = None, regex: bool = True) -> PrivSeries:
+        """Whether the text contains a public text (no patterns).
+
+        >>> x = df["ward"].str.contains("ger")
+        """
         if regex and isinstance(pat, str) and not _literal(pat):
             raise PlanError(
                 "str.contains takes plain text: a pattern's cost in time could depend on the data",
@@ -63,10 +92,17 @@ class Strings:
         return _filled(text._apply("contains", pat if case else pat.lower()), na)
 
     def slice(self, start: int | None = None, stop: int | None = None) -> PrivSeries:
+        """The characters from one position to another.
+
+        >>> x = df["patient"].str.slice(0, 2)
+        """
         return self._apply("slice", start, stop)
 
     def get(self, i: int) -> PrivSeries:
-        """The character at a position; missing where the text is shorter."""
+        """The character at a position; missing where the text is shorter.
+
+        >>> x = df["patient"].str.get(0)
+        """
         if type(i) is not int or i < 0:
             raise PlanError(".str.get takes a position from 0")
         return self.slice(i, i + 1).where(self.len() > i)
@@ -80,8 +116,10 @@ class Strings:
 
     __iter__ = None  # else Python would iterate over positions 0, 1, 2, … for ever
 
-    def __getattr__(self, name: str) -> Any:
-        raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
 
 
 def _literal(text: str) -> bool:
@@ -104,20 +142,104 @@ class DateTimes:
     def __init__(self, series: PrivSeries) -> None:
         self._series = series
 
-    def __getattr__(self, name: str) -> Any:
-        name = {"weekday": "dayofweek", "day_of_week": "dayofweek", "day_of_year": "dayofyear"}.get(name, name)
-        if name not in PARTS:
-            raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
+    def _part(self, name: str) -> PrivSeries:
         return self._series._new(Part(name, self._series._expr))
 
+    @property
+    def year(self) -> PrivSeries:
+        """The year.
+
+        >>> x = df["admitted"].dt.year
+        """
+        return self._part("year")
+
+    @property
+    def quarter(self) -> PrivSeries:
+        """The quarter, 1 to 4.
+
+        >>> x = df["admitted"].dt.quarter
+        """
+        return self._part("quarter")
+
+    @property
+    def month(self) -> PrivSeries:
+        """The month, 1 to 12.
+
+        >>> x = df["admitted"].dt.month
+        """
+        return self._part("month")
+
+    @property
+    def day(self) -> PrivSeries:
+        """The day of the month.
+
+        >>> x = df["admitted"].dt.day
+        """
+        return self._part("day")
+
+    @property
+    def hour(self) -> PrivSeries:
+        """The hour, 0 to 23.
+
+        >>> x = df["admitted"].dt.hour
+        """
+        return self._part("hour")
+
+    @property
+    def minute(self) -> PrivSeries:
+        """The minute.
+
+        >>> x = df["admitted"].dt.minute
+        """
+        return self._part("minute")
+
+    @property
+    def second(self) -> PrivSeries:
+        """The second.
+
+        >>> x = df["admitted"].dt.second
+        """
+        return self._part("second")
+
+    @property
+    def dayofweek(self) -> PrivSeries:
+        """The day of the week: Monday is 0.
+
+        >>> x = df["admitted"].dt.dayofweek
+        """
+        return self._part("dayofweek")
+
+    weekday = dayofweek
+    day_of_week = dayofweek
+
+    @property
+    def dayofyear(self) -> PrivSeries:
+        """The day of the year, from 1.
+
+        >>> x = df["admitted"].dt.dayofyear
+        """
+        return self._part("dayofyear")
+
+    day_of_year = dayofyear
+
     def day_name(self) -> PrivSeries:
-        return self._series._new(Part("dayofweek", self._series._expr)).map(dict(enumerate(DAYS)))
+        """The English name of the day of the week, as a category.
+
+        >>> counts = df["admitted"].dt.day_name().value_counts(sort=False).reveal(eps=1)
+        """
+        return self._part("dayofweek").map(dict(enumerate(DAYS)))
 
     def month_name(self) -> PrivSeries:
-        return self._series._new(Part("month", self._series._expr)).map(dict(enumerate(MONTHS, 1)))
+        """The English name of the month, as a category.
 
-    def __dir__(self) -> list[str]:
-        return [*PARTS, "day_name", "month_name"]
+        >>> x = df["admitted"].dt.month_name()
+        """
+        return self._part("month").map(dict(enumerate(MONTHS, 1)))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
 
 
 class Categories:
@@ -127,13 +249,23 @@ class Categories:
         self._series = series
 
     @property
-    def categories(self) -> Any:
-        """The categories, which are public, in their order."""
+    def categories(self) -> pandas.Index[Any]:
+        """The categories, which are public, in their order.
+
+        >>> list(df["ward"].cat.categories)
+        ['cardiology', 'geriatrics', 'maternity', 'surgery']
+        """
         domain = self._domain()
-        return index_of((domain.categories,), (Axis(None, domain),)).categories
+        found: pandas.Index[Any] = index_of((domain.categories,), (Axis(None, domain),)).categories
+        return found
 
     @property
     def ordered(self) -> bool:
+        """Whether the categories have an order.
+
+        >>> df["ward"].cat.ordered
+        False
+        """
         return self._domain().ordered
 
     def _domain(self) -> CategoryDomain:
@@ -142,7 +274,9 @@ class Categories:
             raise PlanError(f"a {domain.dtype} column has no categories")
         return domain
 
-    def __getattr__(self, name: str) -> Any:
-        raise RefusedAttribute(
-            f".cat.{name} is not offered", do="use .map(dict) or .astype(pandas.CategoricalDtype([…]))"
-        )
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise RefusedAttribute(
+                f".cat.{name} is not offered", do="use .map(dict) or .astype(pandas.CategoricalDtype([…]))"
+            )

@@ -1,24 +1,81 @@
-"""PrivDataFrame: a private table."""
+"""PrivDataFrame: a private table.
+
+One class with every method that an analyst can call on a table: each builds nodes, or asks a statistic of
+``privjail.statistics``. It is long because pandas' DataFrame is; nothing in it is trusted.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from privjail.pandas.frame_rows import FrameRows
-from privjail.pandas.frame_statistics import FrameStatistics
-from privjail.pandas.frame_values import FrameValues
-from privjail.pandas.refusals import refuse
-from privjail.pandas.series_core import SeriesCore
+from privjail.budget.amounts import amount
+from privjail.errors import PlanError, RowsError
+from privjail.ops.carried import Constant
+from privjail.ops.filter import keep
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import joined, negation
+from privjail.ops.numbers import Scale, Stack
+from privjail.ops.slice import Slice
+from privjail.ops.sort import Sort
+from privjail.ops.tally import Tally
+from privjail.ops.where import NullWhere, Where
+from privjail.pandas.axes import Axis
+from privjail.pandas.groups import PrivDataFrameGroupBy
+from privjail.pandas.indexing import Loc
+from privjail.pandas.join import join_public
+from privjail.pandas.operators import Operators
+from privjail.pandas.priced import priced
+from privjail.pandas.query import parse_query
+from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.series import PrivSeries
+from privjail.pandas.show import facts, facts_html
+from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.vectors import SensitiveSeries
+from privjail.plan.distance import Distance
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, Numeric, TimeDomain
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
+from privjail.rowwise import constant_like, is_missing, literal, numeric, same_rows, typed
+from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.mean import means
+
+if TYPE_CHECKING:
+    import pandas
+
+T = TypeVar("T")
+MOST_NAMED = 10  # columns of a wide table, in an error
+TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float64", "bool": "boolean",
+         "datetime": "datetime64[us]", "str": "string", "object": "string"}  # fmt: skip
 
 
-class PrivDataFrame(FrameStatistics, FrameRows, FrameValues):
+@priced
+class PrivDataFrame(Operators):
     """A private table: rows that nobody sees, and public column names with expressions over the rows."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("_exprs", {}):
-            return self._series(name)
-        return refuse(self, name)
+    _shown_class = "pandas.core.frame.DataFrame"
+    _way_out = "count, sum or average it, and release the result: .shape[0].reveal(eps=…), .mean(eps=…)"
+    ndim = 2
+    _rows: Rows
+    _exprs: dict[Any, Expr]
+
+    def __init__(self, rows: Rows, columns: Mapping[Any, Expr]) -> None:
+        vars(self).update(_rows=rows, _exprs=dict(columns))  # past __setattr__, which looks for columns
+
+    def _new(self, columns: Mapping[Any, Expr], rows: Rows | None = None) -> Self:
+        return type(self)(self._rows if rows is None else rows, columns)
+
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error; a column is df["name"]
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__dict__.get("_exprs", {}):
+                return self._series(name)
+            return refuse(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # df.age = … sets the column if there is one, as in pandas; anything else would be lost silently.
@@ -32,5 +89,776 @@ class PrivDataFrame(FrameStatistics, FrameRows, FrameValues):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(n for n in self._exprs if isinstance(n, str) and n.isidentifier())]
 
+    def _ipython_key_completions_(self) -> list[Any]:
+        """What an editor offers after ``df["``."""
+        return list(self._exprs)
 
-SeriesCore._frame_class = PrivDataFrame
+    def _expr(self, name: Any) -> Expr:
+        if isinstance(name, Prisoner):
+            raise PlanError("a column is named by public text, not by a private value")
+        if name not in self._exprs:
+            raise PlanError(f"there is no column {name!r}", do=f"the columns are {_named(list(self._exprs), name)}")
+        return self._exprs[name]
+
+    def _series(self, name: Any) -> PrivSeries:
+        return PrivSeries(self._rows, self._expr(name), name)
+
+    def _names(self, given: Any) -> list[Any]:
+        """One column's name, or a list of them."""
+        names = [given] if isinstance(given, (str, tuple)) or not hasattr(given, "__iter__") else list(given)
+        for name in names:
+            self._expr(name)
+        return names
+
+    # -- public facts
+
+    @property
+    def distance(self) -> Distance:
+        return self._rows.distance
+
+    @property
+    def columns(self) -> pandas.Index[Any]:
+        """The names of the columns, which are public; assign a list to rename them all.
+
+        >>> list(df.columns)
+        ['patient', 'age', 'sex', 'ward', 'admitted', 'days', 'cost']
+        """
+        import pandas
+
+        names: pandas.Index[Any] = pandas.Index(list(self._exprs))
+        return names
+
+    @columns.setter
+    def columns(self, names: Iterable[Any]) -> None:
+        new = list(names)
+        if len(new) != len(self._exprs) or len(set(new)) != len(new):
+            raise PlanError(f"{len(self._exprs)} different names are needed")
+        self._exprs = dict(zip(new, self._exprs.values(), strict=True))
+
+    def keys(self) -> pandas.Index[Any]:
+        """The names of the columns.
+
+        >>> "age" in df.keys()
+        True
+        """
+        return self.columns
+
+    @property
+    def domains(self) -> Mapping[Any, Domain]:
+        """The values that each column may hold: public.
+
+        >>> print(df.domains["age"])
+        Int64 [0, 120]
+        """
+        return Domains(self._exprs)
+
+    @property
+    def dtypes(self) -> pandas.Series[Any]:
+        """The type of each column.
+
+        >>> df.dtypes["age"]
+        'Int64'
+        """
+        import pandas
+
+        return pandas.Series({name: expr.domain.dtype for name, expr in self._exprs.items()}, dtype=object)
+
+    @property
+    def shape(self) -> tuple[SensitiveInt | SensitiveFloat, int]:
+        """The number of rows, as a private number, and the number of columns, which is public.
+
+        >>> df.shape[0].reveal(eps=1)
+        ≈ 2000
+        """
+        return (number(Tally(self._rows, (), None)), len(self._exprs))
+
+    @property
+    def size(self) -> SensitiveInt | SensitiveFloat:
+        """The number of rows times the number of columns, as a private number.
+
+        >>> df[["age", "sex"]].size.reveal(eps=1)
+        ≈ 4000
+        """
+        return number(Scale(Tally(self._rows, (), None), Fraction(len(self._exprs))))
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._exprs
+
+    def _plan(self) -> str:
+        return str(self._rows)
+
+    def __str__(self) -> str:
+        return facts(Prisoner.__repr__(self), self._rows, self._exprs)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_html(Prisoner.__repr__(self), self._rows, self._exprs)
+
+    # -- choosing columns and rows
+
+    @overload
+    def __getitem__(self, key: str) -> PrivSeries: ...
+    @overload
+    def __getitem__(
+        self, key: PrivSeries | list[Any] | pandas.Index[Any] | slice | Callable[[Self], PrivSeries]
+    ) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        if callable(key) and not isinstance(key, Prisoner):
+            key = key(self)
+        if isinstance(key, PrivSeries):
+            return self._filtered(key)
+        if isinstance(key, list) or type(key).__name__ == "Index":
+            return self._new({name: self._expr(name) for name in key})
+        if isinstance(key, slice):
+            return self.iloc[key]
+        if isinstance(key, Prisoner):
+            raise PlanError("a table is filtered by one true/false column of its own")
+        return self._series(key)
+
+    def _filtered(self, condition: PrivSeries) -> Self:
+        if condition._rows is self._rows:
+            return self._new(self._exprs, keep(self._rows, condition._expr))
+        rows, exprs = same_rows((condition._rows, condition._expr), *((self._rows, e) for e in self._exprs.values()))
+        return self._new(dict(zip(self._exprs, exprs[1:], strict=True)), keep(rows, exprs[0]))
+
+    @property
+    def loc(self) -> Loc:
+        """Rows by a condition, and columns by name.
+
+        >>> x = df.loc[df["age"] > 65, ["age", "cost"]]
+        """
+        return Loc(self)
+
+    @property
+    def iloc(self) -> Iloc[Self]:
+        """Consecutive rows by their position.
+
+        >>> x = df.iloc[10:20]
+        """
+        return Iloc(self._slice)
+
+    def _slice(self, start: int | None, stop: int | None) -> Self:
+        rows = Slice(self._rows, start, stop)
+        return self._new({n: carried(rows, e) for n, e in self._exprs.items()}, rows)
+
+    def head(self, n: int = 5) -> Self:
+        """The first rows.
+
+        >>> x = df.sort_values("cost").head(100)
+        """
+        return self._slice(*bounded("head", n))
+
+    def tail(self, n: int = 5) -> Self:
+        """The last rows.
+
+        >>> x = df.sort_values("cost").tail(100)
+        """
+        return self._slice(*bounded("tail", n))
+
+    def query(self, expr: str) -> Self:
+        """Rows that meet a condition written as text.
+
+        >>> x = df.query("age > 40 and sex == 'F'")
+        """
+        return self._filtered(parse_query(expr, self))
+
+    def sort_values(
+        self, by: Any, *, ascending: Any = True, kind: str = "stable", na_position: str = "last",
+        ignore_index: bool = True,
+    ) -> Self:  # fmt: skip
+        """Sorted by columns, ties in their order, missing values last.
+
+        >>> x = df.sort_values(["ward", "cost"], ascending=[True, False])
+        """
+        nulls_last(na_position)
+        names = self._names(by)
+        up = [ascending] * len(names) if isinstance(ascending, (bool, int)) else list(ascending)
+        if len(up) != len(names):
+            raise PlanError("ascending needs one direction for each column")
+        keys = tuple(self._expr(n) for n in names)
+        return self._new(self._exprs, Sort(self._rows, keys, tuple(int(not a) for a in up)))
+
+    def reset_index(self, *, drop: bool = False) -> Self:
+        """The same rows: they have no labels that could be dropped.
+
+        >>> x = df[df["age"] > 65].reset_index(drop=True)
+        """
+        return self._new(self._exprs) if drop else refuse_row_numbers(self)
+
+    def dropna(self, *, subset: Any = None, how: str = "any") -> Self:
+        """Rows without missing values (how='all': rows in which not everything is missing).
+
+        >>> x = df.dropna(subset=["sex"])
+        """
+        if how not in ("any", "all"):
+            raise PlanError(f"how must be 'any' or 'all', got {how!r}")
+        names = list(self._exprs) if subset is None else self._names(subset)
+        nulls: list[Expr] = [IsNull(self._expr(n)) for n in names if self._expr(n).domain.nullable]
+        if not nulls or (how == "all" and len(nulls) < len(names)):
+            return self._new(self._exprs, self._rows)
+        # One condition, and so one partition: one for each column would leave no depth for the groups of a wide table.
+        dropped = joined("|" if how == "any" else "&", nulls)
+        return self._new(self._exprs, keep(self._rows, negation(dropped)))
+
+    def groupby(
+        self, by: Any, *, sort: bool = True, observed: bool = False, dropna: bool = True
+    ) -> PrivDataFrameGroupBy:
+        """Groups by one or more columns with finitely many values; absent values give empty groups.
+
+        >>> counts = df.groupby("ward").size().reveal(eps=1)
+        """
+        if observed or not dropna:
+            raise PlanError(
+                "which groups occur is private: every possible group is there, and rows without a key in none",
+                do="leave out observed=True and dropna=False",
+            )
+        if isinstance(by, Prisoner) and not isinstance(by, PrivSeries):
+            raise PlanError("groups are made by columns, not by a private number or table")
+        if callable(by) and not isinstance(by, Prisoner):
+            raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
+        return PrivDataFrameGroupBy(self, by)
+
+    # -- setting, naming and dropping columns
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Set columns (to columns of the same rows, or constants), or set values where a condition holds."""
+        if isinstance(key, PrivSeries):
+            changed = self._new({n: self._with_mask(e, key, value) for n, e in self._exprs.items()})
+        elif isinstance(key, list):
+            changed = self._assigned_list(key, value)
+        else:
+            changed = self._assigned(key, value)
+        self._rows, self._exprs = changed._rows, changed._exprs
+
+    def _assigned_list(self, names: list[Any], value: Any) -> Self:
+        parts = [value] * len(names)
+        if isinstance(value, PrivDataFrame):
+            parts = [value._series(n) for n in value._exprs]
+            if len(parts) != len(names):
+                raise PlanError(f"{len(names)} columns cannot be set to {len(parts)}")
+        changed = self._new(self._exprs)
+        for name, part in zip(names, parts, strict=True):
+            changed = changed._assigned(name, part)
+        return changed
+
+    def __delitem__(self, name: Any) -> None:
+        self._expr(name)
+        del self._exprs[name]
+
+    def assign(self, **columns: Any) -> Self:
+        """A table with further or changed columns.
+
+        >>> x = df.assign(per_day=df["cost"] / df["days"], old=lambda d: d["age"] > 65)
+        """
+        table = self._new(self._exprs)
+        for name, value in columns.items():
+            public = callable(value) and not isinstance(value, Prisoner)
+            table = table._assigned(name, value(table) if public else value)
+        return table
+
+    def _assigned(self, name: Any, value: Any) -> Self:
+        if isinstance(value, PrivSeries):
+            rows, exprs = same_rows((value._rows, value._expr), *((self._rows, e) for e in self._exprs.values()))
+            return self._new(dict(zip(self._exprs, exprs[1:], strict=True)) | {name: exprs[0]}, rows)
+        if isinstance(value, Prisoner):
+            raise PlanError(f"column {name!r} cannot be set to a private number or table")
+        if isinstance(value, (list, tuple, dict, set, range)) or hasattr(value, "__array__") and value.ndim:
+            raise RowsError(
+                f"column {name!r} cannot be set to a public list: which row comes where is private",
+                do="compute it from columns, or join a public table on a key with .merge(…)",
+            )
+        if is_missing(value):
+            raise PlanError(
+                f"column {name!r} cannot be set to a missing value: it would have no type",
+                do="make values of a column missing with .mask(condition)",
+            )
+        return self._new(self._exprs | {name: Constant(literal(value))})
+
+    def _with_mask(self, expr: Expr, condition: PrivSeries, value: Any) -> Expr:
+        if condition._rows is not self._rows:
+            raise RowsError("the condition does not belong to the rows of this table")
+        if isinstance(value, PrivSeries):
+            if value._rows is not self._rows:
+                raise RowsError("the new values do not belong to the rows of this table")
+            return Where(condition._expr, value._expr, expr)
+        if is_missing(value):
+            return NullWhere(condition._expr, expr)
+        return Where(condition._expr, constant_like(value), typed(expr, value))
+
+    def insert(self, loc: int, column: Any, value: Any) -> None:
+        """Set a new column, at a position among the columns.
+
+        >>> table = df.copy(); table.insert(0, "year", 2025); list(table.columns)[:2]
+        ['year', 'patient']
+        """
+        if column in self._exprs:
+            raise PlanError(f"there is already a column {column!r}")
+        if type(loc) is not int or not 0 <= loc <= len(self._exprs):
+            raise PlanError(f"the position must lie between 0 and {len(self._exprs)}")
+        changed = self._assigned(column, value)
+        names = [n for n in changed._exprs if n != column]
+        names.insert(loc, column)
+        self._rows, self._exprs = changed._rows, {n: changed._exprs[n] for n in names}
+
+    def pop(self, item: Any) -> PrivSeries:
+        """Take a column out of the table.
+
+        >>> table = df.copy(); days = table.pop("days"); "days" in table
+        False
+        """
+        taken = self._series(item)
+        del self._exprs[item]
+        return taken
+
+    def get(self, key: Any, default: T | None = None) -> PrivSeries | T | None:
+        """A column, or the default if there is none of this name.
+
+        >>> df.get("weight") is None
+        True
+        """
+        return self._series(key) if key in self._exprs else default
+
+    def items(self) -> Iterator[tuple[Any, PrivSeries]]:
+        """Each column's name, with the column.
+
+        >>> numbers = [name for name, column in df.items() if column.dtype == "Int64"]; numbers
+        ['age', 'days']
+        """
+        return ((name, self._series(name)) for name in self._exprs)
+
+    def drop(self, labels: Any = None, *, columns: Any = None, axis: Any = 0) -> Self:
+        """Without some columns.
+
+        >>> x = df.drop(columns=["patient"])
+        """
+        if columns is None and axis in (1, "columns"):
+            columns = labels
+        if columns is None:
+            raise PlanError("rows have no public labels", do="drop columns with drop(columns=…), filter rows")
+        gone = self._names(columns)
+        return self._new({n: e for n, e in self._exprs.items() if n not in gone})
+
+    def rename(self, mapper: Any = None, *, columns: Any = None, axis: Any = 0) -> Self:
+        """Other names for columns.
+
+        >>> x = df.rename(columns={"age": "years"})
+        """
+        names = mapper if columns is None and axis in (1, "columns") else columns
+        if not isinstance(names, Mapping) and not callable(names):
+            raise PlanError("rename takes columns={old: new}")
+        return self._renamed(lambda n: names(n) if callable(names) else names.get(n, n))
+
+    def _renamed(self, f: Callable[[Any], Any]) -> Self:
+        new = [f(n) for n in self._exprs]
+        if len(set(new)) != len(new):
+            raise PlanError("two columns would have the same name")
+        return self._new(dict(zip(new, self._exprs.values(), strict=True)))
+
+    def add_prefix(self, prefix: str) -> Self:
+        """Names of columns with a text before them.
+
+        >>> list(df[["age", "sex"]].add_prefix("patient_").columns)
+        ['patient_age', 'patient_sex']
+        """
+        return self._renamed(lambda n: f"{prefix}{n}")
+
+    def add_suffix(self, suffix: str) -> Self:
+        """Names of columns with a text after them.
+
+        >>> list(df[["age", "sex"]].add_suffix("_2025").columns)
+        ['age_2025', 'sex_2025']
+        """
+        return self._renamed(lambda n: f"{n}{suffix}")
+
+    def set_axis(self, labels: Iterable[Any], *, axis: Any = 0) -> Self:
+        """Other names for all columns.
+
+        >>> x = df[["age", "sex"]].set_axis(["years", "gender"], axis=1)
+        """
+        if axis not in (1, "columns"):
+            raise PlanError("rows have no public labels", do="use axis=1 to name the columns")
+        table = self._new(self._exprs)
+        table.columns = labels
+        return table
+
+    def filter(self, items: Any = None, like: str | None = None, regex: str | None = None, axis: Any = 1) -> Self:
+        """The columns with some names: a list, a part of the name, or a pattern.
+
+        >>> list(df.filter(like="a").columns)
+        ['patient', 'age', 'ward', 'admitted', 'days']
+        """
+        if sum(x is not None for x in (items, like, regex)) != 1 or axis not in (1, "columns", None):
+            raise PlanError(
+                "filter takes the names of columns: one of items=, like=, regex=", do="filter rows by df[…]"
+            )
+        if items is not None:
+            return self._new({n: self._exprs[n] for n in items if n in self._exprs})
+        hit = (lambda n: like in n) if like is not None else re.compile(str(regex)).search
+        return self._new({n: e for n, e in self._exprs.items() if hit(str(n))})
+
+    def select_dtypes(self, include: Any = None, exclude: Any = None) -> Self:
+        """The columns of some types.
+
+        >>> list(df.select_dtypes("number").columns)
+        ['age', 'days', 'cost']
+        """
+        wanted, unwanted = _types(include), _types(exclude)
+        if not wanted and not unwanted:
+            raise PlanError("select_dtypes needs include= or exclude=")
+        kinds = {n: e.domain.dtype for n, e in self._exprs.items()}
+        return self._new(
+            {n: self._exprs[n] for n, t in kinds.items() if (not wanted or t in wanted) and t not in unwanted}
+        )
+
+    def copy(self, deep: bool = True) -> Self:
+        """A table that can be given other columns without changing this one.
+
+        >>> table = df.copy(); table["old"] = table["age"] > 65; "old" in df
+        False
+        """
+        return self._new(self._exprs)
+
+    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """f(self, …).
+
+        >>> x = df.pipe(lambda d: d[d["age"] > 65])
+        """
+        return f(self, *args, **kwargs)
+
+    def merge(self, right: Any, how: str = "inner", on: Any = None) -> Self:
+        """Join with a public table (a pandas frame) on a key that is unique there.
+
+        >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
+        >>> x = df.merge(floors, on="ward", how="left")
+        """
+        rows, columns = join_public(self._rows, self._exprs, right, on, how)
+        return self._new(columns, rows)
+
+    # -- row-wise operations on every column
+
+    def _all(self, series: Mapping[Any, PrivSeries]) -> Self:
+        """The table of these columns, which all have the same rows."""
+        if not series:
+            return self._new({})
+        return self._new({n: s._expr for n, s in series.items()}, next(iter(series.values()))._rows)
+
+    def _each(self, f: Callable[[PrivSeries], PrivSeries], only: Callable[[Domain], bool] = lambda _: True) -> Self:
+        mine = {n: self._series(n) for n in self._exprs}
+        return self._all({n: f(s) if only(s.domain) else s for n, s in mine.items()})
+
+    def _by_column(self, method: str, arguments: Mapping[Any, Any]) -> Self:
+        for name in arguments:
+            self._expr(name)
+        mine = {n: self._series(n) for n in self._exprs}
+        return self._all({n: getattr(s, method)(arguments[n]) if n in arguments else s for n, s in mine.items()})
+
+    def _operate(self, op: str, other: Any, flip: bool = False) -> Self:
+        if isinstance(other, PrivDataFrame):
+            if set(other._exprs) != set(self._exprs):
+                raise PlanError("two tables are combined only if they have the same columns")
+            return self._all({n: self._series(n)._operate(op, other._series(n), flip) for n in self._exprs})
+        if isinstance(other, Prisoner):
+            raise PlanError(
+                "a table is combined with a constant or a table of the same columns", do="combine column by column"
+            )
+        if isinstance(other, Mapping):
+            raise PlanError("a table is combined with one constant", do="combine column by column")
+        return self._each(lambda s: s._operate(op, other, flip))
+
+    def __invert__(self) -> Self:
+        return self._each(lambda s: ~s)
+
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def __round__(self, digits: Any = None) -> Self:
+        return self.round(digits or 0)
+
+    def fillna(self, value: Any) -> Self:
+        """Missing values replaced: by one constant, or by a dict of one for each column.
+
+        >>> x = df.fillna({"sex": "F"})
+        """
+        if isinstance(value, Mapping):
+            return self._by_column("fillna", value)
+        return self._each(lambda s: s.fillna(value))
+
+    def replace(self, to_replace: Any, value: Any = None) -> Self:
+        """Values replaced in every column that can hold them; or a dict of dicts, by column.
+
+        >>> x = df.replace({"ward": {"geriatrics": "medicine"}})
+        """
+        if isinstance(to_replace, Mapping) and all(isinstance(v, Mapping) for v in to_replace.values()) and to_replace:
+            return self._by_column("replace", to_replace)
+        if isinstance(to_replace, Mapping):
+            pairs = dict(to_replace)
+        else:
+            pairs = dict.fromkeys(to_replace if isinstance(to_replace, (list, tuple)) else [to_replace], value)
+
+        def replaced(s: PrivSeries) -> PrivSeries:
+            fit = {k: v for k, v in pairs.items() if s.domain.accepts(literal(k).value)}
+            return s.replace(fit) if fit else s
+
+        return self._each(replaced)
+
+    def astype(self, dtype: Any) -> Self:
+        """Other types, for all columns or by a dict.
+
+        >>> x = df.astype({"age": "Float64"})
+        """
+        if isinstance(dtype, Mapping):
+            return self._by_column("astype", dtype)
+        return self._each(lambda s: s.astype(dtype))
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Self:
+        """All columns bounded.
+
+        >>> x = df[["age", "days"]].clip(0, 50)
+        """
+        return self._each(lambda s: s.clip(lower, upper))
+
+    def round(self, decimals: Any = 0) -> Self:
+        """All columns of numbers rounded.
+
+        >>> x = df.round({"cost": 1})
+        """
+        if isinstance(decimals, Mapping):
+            return self._by_column("round", decimals)
+        return self._each(lambda s: s.round(decimals), lambda d: isinstance(d, (IntDomain, FloatDomain)))
+
+    def abs(self) -> Self:
+        """Absolute values.
+
+        >>> x = (df[["age", "days"]] - 50).abs()
+        """
+        return self._each(lambda s: s.abs())
+
+    def isna(self) -> Self:
+        """Where values are missing.
+
+        >>> missing = df.isna().sum().reveal(eps=1)
+        """
+        return self._each(lambda s: s.isna())
+
+    isnull = isna
+
+    def notna(self) -> Self:
+        """Where values are there.
+
+        >>> x = df.notna()
+        """
+        return self._each(lambda s: s.notna())
+
+    notnull = notna
+
+    def isin(self, values: Iterable[Any]) -> Self:
+        """Where values are in a public list.
+
+        >>> x = df[["sex", "ward"]].isin(["F", "surgery"])
+        """
+        if isinstance(values, Mapping):
+            raise PlanError("isin takes a list for all columns", do="test column by column")
+        return self._each(lambda s: s.isin([v for v in values if v is None or s.domain.accepts(literal(v).value)]))
+
+    def where(self, cond: Any, other: Any = None) -> Self:
+        """Values kept where a condition (a column, or a table of conditions) holds.
+
+        >>> x = df[["age", "days"]].where(df["sex"] == "F", 0)
+        """
+        return self._chosen("where", cond, other)
+
+    def mask(self, cond: Any, other: Any = None) -> Self:
+        """Values replaced where a condition (a column, or a table of conditions) holds.
+
+        >>> x = df[["age", "days"]].mask(df["sex"] == "F", 0)
+        """
+        return self._chosen("mask", cond, other)
+
+    def _chosen(self, method: str, cond: Any, other: Any) -> Self:
+        if callable(cond) and not isinstance(cond, Prisoner):
+            cond = cond(self)
+        out = {}
+        for name in self._exprs:
+            condition = cond._series(name) if isinstance(cond, PrivDataFrame) else cond
+            new = other._series(name) if isinstance(other, PrivDataFrame) else other
+            out[name] = getattr(self._series(name), method)(condition, new)
+        return self._all(out)
+
+    def shift(self, periods: int = 1) -> Self:
+        """Every column shifted.
+
+        >>> x = df[["age", "days"]].shift(1)
+        """
+        return self._each(lambda s: s.shift(periods))
+
+    def diff(self, periods: int = 1) -> Self:
+        """Differences to the row above, in every column.
+
+        >>> x = df[["age", "days"]].diff()
+        """
+        return self._each(lambda s: s.diff(periods))
+
+    # -- private numbers
+
+    def count(self) -> SensitiveSeries:
+        """How many values of each column are not missing.
+
+        >>> present = df.count().reveal(eps=1)
+        """
+        return self._stacked({n: self._series(n).count()._value for n in self._exprs})
+
+    def sum(self) -> SensitiveSeries:
+        """The sum of each column; all must be bounded numbers.
+
+        >>> totals = df[["days", "age"]].sum().reveal(eps=1)
+        """
+        return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
+
+    def nunique(self) -> SensitiveSeries:
+        """How many of its possible values occur in each column.
+
+        >>> x = df[["sex", "ward"]].nunique()
+        """
+        return self._stacked({n: self._series(n).nunique()._value for n in self._exprs})
+
+    def _stacked(self, values: Mapping[Any, Value]) -> SensitiveSeries:
+        if not values:
+            raise PlanError("the table has no columns")
+        return SensitiveSeries(Stack(tuple(values.values()), tuple(values)), None, (Axis(),))
+
+    def value_counts(self, subset: Any = None, *, sort: bool = True) -> SensitiveSeries:
+        """How often each combination of values occurs.
+
+        >>> counts = df.value_counts(["sex", "ward"], sort=False).reveal(eps=1)
+        """
+        names = list(self._exprs) if subset is None else self._names(subset)
+        if sort:
+            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
+        keys = tuple(self._expr(n) for n in names)
+        axes = tuple(Axis(n, e.domain) for n, e in zip(names, keys, strict=True))
+        return SensitiveSeries(Tally(self._rows, keys, None), "count", axes)
+
+    # -- released statistics
+
+    def mean(self, *, eps: Any) -> pandas.Series[float]:
+        """The mean of each column, for one eps in all.
+
+        >>> averages = df[["age", "cost"]].mean(eps=1)
+        """
+        import pandas
+
+        return pandas.Series(means(self._rows, self._exprs, eps))
+
+    def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
+        columns = [n for n, e in self._exprs.items() if _is_number(e.domain)]
+        if not columns:
+            raise PlanError("the table has no column of numbers", do='convert with .astype("Float64"), or clip')
+        share = amount(eps) / len(columns)
+        return {n: getattr(self._series(n), method)(eps=share, **kwargs) for n in columns}
+
+    def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+        import pandas
+
+        return pandas.Series(self._per_column(method, eps, **kwargs))
+
+    def var(self, *, eps: Any) -> pandas.Series[float]:
+        """The variance of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].var(eps=1)
+        """
+        return self._released("var", eps)
+
+    def std(self, *, eps: Any) -> pandas.Series[float]:
+        """The standard deviation of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].std(eps=1)
+        """
+        return self._released("std", eps)
+
+    def min(self, *, eps: Any) -> pandas.Series[float]:
+        """A value of each column that few rows lie below, for one eps in all.
+
+        >>> x = df[["age", "days"]].min(eps=1)
+        """
+        return self._released("min", eps)
+
+    def max(self, *, eps: Any) -> pandas.Series[float]:
+        """A value of each column that few rows lie above, for one eps in all.
+
+        >>> x = df[["age", "days"]].max(eps=1)
+        """
+        return self._released("max", eps)
+
+    def median(self, *, eps: Any) -> pandas.Series[float]:
+        """The median of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].median(eps=1)
+        """
+        return self._released("median", eps)
+
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float] | pandas.DataFrame:
+        """A quantile (or several) of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].quantile([0.25, 0.75], eps=1)
+        """
+        import pandas
+
+        if isinstance(q, (list, tuple)):
+            return pandas.DataFrame(self._per_column("quantile", eps, q=q))
+        return self._released("quantile", eps, q=q)
+
+    def describe(self, *, eps: Any) -> pandas.DataFrame:
+        """count, mean, std, min, quartiles and max of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].describe(eps=1)
+        """
+        import pandas
+
+        return pandas.DataFrame(self._per_column("describe", eps))
+
+    def hist(self, column: str, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
+        """Noisy counts of a column in intervals.
+
+        >>> counts = df.hist("age", bins=12, eps=1)
+        """
+        return self._series(column).hist(eps=eps, bins=bins)
+
+
+class Domains(Mapping[Any, Domain]):
+    """The domain of each column, by its name."""
+
+    def __init__(self, exprs: Mapping[Any, Expr]) -> None:
+        self._exprs = exprs
+
+    def __getitem__(self, name: Any) -> Domain:
+        return self._exprs[name].domain
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._exprs)
+
+    def __len__(self) -> int:
+        return len(self._exprs)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _named(columns: list[Any], wanted: Any) -> str:
+    """The columns that there are; of many, those that look like the one that was wanted first."""
+    if len(columns) <= MOST_NAMED:
+        return ", ".join(map(str, columns))
+    alike = get_close_matches(str(wanted), map(str, columns), MOST_NAMED)
+    first = dict.fromkeys([*alike, *map(str, columns)])
+    return f"{', '.join(list(first)[:MOST_NAMED])}, … {len(columns) - MOST_NAMED} more"
+
+
+def _is_number(domain: Domain) -> bool:
+    return isinstance(domain, (Numeric, BoolDomain)) and not isinstance(domain, TimeDomain)
+
+
+def _types(given: Any) -> set[str]:
+    listed = [] if given is None else [given] if isinstance(given, (str, type)) else list(given)
+    names = {t.__name__ if isinstance(t, type) else str(t) for t in listed}
+    names |= {"Int64", "Float64"} if "number" in names else set()
+    return {TYPES.get(n, n) for n in names}

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from privjail.errors import PlanError
 from privjail.ops.cast import Cast
 from privjail.ops.cut import Cut
 from privjail.ops.tally import Tally
 from privjail.pandas.frame import PrivDataFrame
-from privjail.pandas.rowwise import literal, numeric, same_rows
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import Axis, SensitiveDataFrame
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.prisoner import Prisoner
+from privjail.rowwise import literal, numeric, same_rows
+
+PrivateT = TypeVar("PrivateT", PrivSeries, PrivDataFrame)
 
 
 def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lowest: bool = False) -> PrivSeries:
-    """Numbers into intervals between public edges."""
+    """Numbers into intervals between public edges.
+
+    >>> x = pd.cut(df["age"], [0, 18, 65, 120])
+    """
     if not isinstance(x, PrivSeries):
         raise PlanError(f"cut needs a private column, not {type(x).__name__}")
     if isinstance(bins, int):
@@ -34,7 +39,10 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
 
 
 def crosstab(index: Any, columns: Any) -> SensitiveDataFrame:
-    """How often each pair of values occurs."""
+    """How often each pair of values occurs.
+
+    >>> table = pd.crosstab(df["sex"], df["ward"]).reveal(eps=1)
+    """
     if not isinstance(index, PrivSeries) or not isinstance(columns, PrivSeries):
         raise PlanError("crosstab needs two private columns of one table")
     rows, keys = same_rows((index._rows, index._expr), (columns._rows, columns._expr))
@@ -44,27 +52,48 @@ def crosstab(index: Any, columns: Any) -> SensitiveDataFrame:
 
 
 def merge(left: Any, right: Any, how: str = "inner", on: Any = None) -> PrivDataFrame:
-    """Join a private table with a public one."""
+    """Join a private table with a public one.
+
+    >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
+    >>> x = pd.merge(df, floors, on="ward")
+    """
     if not isinstance(left, PrivDataFrame):
         raise PlanError("merge needs a private table on the left")
     return left.merge(right, how, on)
 
 
 def to_numeric(arg: Any) -> PrivSeries:
-    """Text as numbers; missing where it is none (pandas: errors="coerce")."""
+    """Text as numbers; missing where it is none (pandas: errors="coerce").
+
+    >>> x = pd.to_numeric(df["patient"].str.slice(1, 6))
+    """
     if not isinstance(arg, PrivSeries):
         raise PlanError(f"to_numeric needs a private column, not {type(arg).__name__}")
     expr = numeric(arg._expr)
     return arg._new(expr if isinstance(expr.domain, (IntDomain, FloatDomain)) else Cast(expr, "Float64"))
 
 
+@overload
+def isna(x: PrivateT) -> PrivateT: ...
+@overload
+def isna(x: object) -> object: ...
 def isna(x: Any) -> Any:
-    """Where values are missing."""
+    """Where values are missing.
+
+    >>> x = pd.isna(df["sex"])
+    """
     return _own_or_public("isna", x)
 
 
+@overload
+def notna(x: PrivateT) -> PrivateT: ...
+@overload
+def notna(x: object) -> object: ...
 def notna(x: Any) -> Any:
-    """Where values are there."""
+    """Where values are there.
+
+    >>> x = pd.notna(df["sex"])
+    """
     return _own_or_public("notna", x)
 
 

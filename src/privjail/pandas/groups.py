@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from privjail import session
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
-from privjail.mechanisms.laplace import Laplace
 from privjail.ops.carried import Constant
 from privjail.ops.compare import Compare
 from privjail.ops.filter import Filter, label_lit
@@ -22,16 +20,22 @@ from privjail.ops.tally import Tally
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
-from privjail.pandas.rowwise import numeric
-from privjail.pandas.series_core import SeriesCore
+from privjail.pandas.series import PrivSeries
 from privjail.pandas.slicing import carried
-from privjail.pandas.statistics import Centred
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
-from privjail.release import Ask
+from privjail.rowwise import numeric
+from privjail.statistics.mean import group_means
+
+if TYPE_CHECKING:
+    import pandas
+    from privjail.pandas.frame import PrivDataFrame
+
+T = TypeVar("T")
+Group = TypeVar("Group")  # what one group is: a table, or a column
 
 
 @lru_cache(maxsize=4096)
@@ -44,23 +48,21 @@ def _pick(key: Expr, place: int) -> tuple[Compare, Constant | None]:
     return Compare("==", key, lit), Constant(lit) if constant else None
 
 
-@priced
-class PrivDataFrameGroupBy(Prisoner):
-    """The groups of a table by one or more columns."""
+class Groups(Prisoner, Generic[Group]):
+    """The groups of a table by one or more columns: what both kinds of them share."""
 
-    _shown_class = "pandas.core.groupby.generic.DataFrameGroupBy"
     _way_out = "count or sum the groups, and release the result: .size().reveal(eps=…), .mean(eps=…)"
 
-    def __init__(self, frame: Any, by: Any, columns: Any = None) -> None:
-        self._listed = isinstance(by, (list, tuple)) or type(by).__name__ == "Index"
-        keys = list(by) if self._listed else [by]
+    def __init__(self, frame: PrivDataFrame, by: Any) -> None:
+        self._several = isinstance(by, (list, tuple)) or type(by).__name__ == "Index"
+        keys = list(by) if self._several else [by]
         if not keys:
             raise PlanError("groupby needs at least one column")
-        self._frame, self._columns, self._by = frame, columns, by
+        self._frame, self._by = frame, by
         self._names: list[Any] = []
         self._keys: list[Expr] = []
         for key in keys:
-            if isinstance(key, SeriesCore):
+            if isinstance(key, PrivSeries):
                 if key._rows is not frame._rows:
                     raise RowsError("the group key does not belong to the rows of this table")
                 self._names.append(key.name)
@@ -69,19 +71,13 @@ class PrivDataFrameGroupBy(Prisoner):
                 self._names.append(key)
                 self._keys.append(frame._expr(key))
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("_frame", ()):
-            return self[name]
-        return refuse(self, name)
-
-    def __getitem__(self, columns: Any) -> PrivDataFrameGroupBy:
-        self._frame._names(columns)
-        return PrivDataFrameGroupBy(self._frame, self._by, columns)
+    def _narrowed(self, table: PrivDataFrame) -> Group:
+        """One group, reduced to the chosen columns."""
+        raise TypeError
 
     @property
     def distance(self) -> Distance:
-        found: Distance = self._frame.distance
-        return found
+        return self._frame.distance
 
     def _plan(self) -> str:
         return f"{self._frame._plan()} | groupby({', '.join(map(str, self._names))})"
@@ -99,13 +95,19 @@ class PrivDataFrameGroupBy(Prisoner):
     def _axes(self) -> list[tuple[Any, ...]]:
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
 
-    @property
-    def ndim(self) -> int:
-        return 1 if self._single() else 2
+    def _index_axes(self) -> tuple[Axis, ...]:
+        return tuple(Axis(n, e.domain) for n, e in zip(self._names, self._keys, strict=True))
+
+    def _index(self) -> Any:
+        return index_of(tuple(self._axes()), self._index_axes())
 
     @property
     def ngroups(self) -> int:
-        """The number of possible groups, which is public."""
+        """The number of possible groups, which is public.
+
+        >>> df.groupby(["sex", "ward"]).ngroups
+        8
+        """
         total = 1
         for axis in self._axes():
             total *= len(axis)
@@ -114,13 +116,13 @@ class PrivDataFrameGroupBy(Prisoner):
     def __len__(self) -> int:
         return self.ngroups
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """(key, table) for every possible key."""
+    def __iter__(self) -> Iterator[tuple[Any, Group]]:
+        """(key, group) for every possible key."""
         for numbered in product(*map(enumerate, self._axes())):
             shown = tuple([public_label(label) for _, label in numbered])
-            yield (shown if self._listed else shown[0]), self._group(tuple([place for place, _ in numbered]))
+            yield (shown if self._several else shown[0]), self._group(tuple([place for place, _ in numbered]))
 
-    def _group(self, places: tuple[int, ...]) -> Any:
+    def _group(self, places: tuple[int, ...]) -> Group:
         frame = self._frame
         rows = frame._rows
         columns = dict(frame._exprs)
@@ -130,11 +132,14 @@ class PrivDataFrameGroupBy(Prisoner):
             # Inside its group a key has one value only: that is a public fact.
             if only is not None and columns.get(name) is key:
                 columns[name] = only
-        table = frame._new(columns, rows)
-        return table if self._columns is None else table[self._columns]
+        return self._narrowed(frame._new(columns, rows))
 
-    def get_group(self, key: Any) -> Any:
-        """The table of one group; a possible key that does not occur gives an empty table."""
+    def get_group(self, key: Any) -> Group:
+        """One group; a possible key that does not occur gives an empty one.
+
+        >>> df.groupby("ward").get_group("surgery").shape[0].reveal(eps=1)
+        ≈ 1000
+        """
         wanted = key if isinstance(key, tuple) else (key,)
         axes = self._axes()
         if len(wanted) != len(axes):
@@ -147,123 +152,280 @@ class PrivDataFrameGroupBy(Prisoner):
             places.append(found)
         return self._group(tuple(places))
 
-    # -- private vectors
+    def head(self, n: int = 5) -> Group:
+        """The first n rows of each group, in their order; by the user column: at most n rows per user.
 
-    def _index_axes(self) -> tuple[Axis, ...]:
-        return tuple(Axis(n, e.domain) for n, e in zip(self._names, self._keys, strict=True))
+        >>> x = df.groupby("ward").head(100)
+        """
+        if len(self._keys) != 1:
+            raise PlanError("groupby(…).head(n) takes one key")
+        frame = self._frame
+        rows = GroupHead(frame._rows, self._keys[0], n)
+        return self._narrowed(frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows))
+
+    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """f(self, …).
+
+        >>> x = df.groupby("ward").pipe(lambda groups: groups.size())
+        """
+        return f(self, *args, **kwargs)
+
+    # -- private vectors
 
     def _vector(self, value: Expr | None, name: Any = None) -> SensitiveSeries:
         return SensitiveSeries(Tally(self._frame._rows, tuple(self._keys), value), name, self._index_axes())
 
-    def size(self) -> SensitiveSeries:
-        """The number of rows of each group."""
-        return self._vector(None, self._columns if self._single() else None)
 
-    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
-        """How often each possible value of one column occurs in each group."""
-        if sort:
-            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
-        if not self._single():
-            raise PlanError("one column is needed", do='df.groupby("a")["b"].value_counts(sort=False)')
-        column = self._frame._expr(self._columns)
-        axes = (*self._index_axes(), Axis(self._columns, column.domain))
-        return SensitiveSeries(Tally(self._frame._rows, (*self._keys, column), None), "count", axes)
+@priced
+class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
+    """The groups of a table: all its columns but the keys, or those that were chosen."""
 
-    def _single(self) -> bool:
-        return self._columns is not None and not isinstance(self._columns, list)
+    _shown_class = "pandas.core.groupby.generic.DataFrameGroupBy"
+    ndim = 2
+
+    def __init__(self, frame: PrivDataFrame, by: Any, columns: list[Any] | None = None) -> None:
+        super().__init__(frame, by)
+        self._columns = columns
+
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error; a column is groups["name"]
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__dict__.get("_frame", ()):
+                return self[name]
+            return refuse(self, name)
+
+    @overload
+    def __getitem__(self, columns: str) -> PrivSeriesGroupBy: ...
+    @overload
+    def __getitem__(self, columns: list[Any] | pandas.Index[Any]) -> PrivDataFrameGroupBy: ...
+    def __getitem__(self, columns: Any) -> Any:
+        if isinstance(columns, list) or type(columns).__name__ == "Index":
+            return PrivDataFrameGroupBy(self._frame, self._by, self._frame._names(columns))
+        return self._column(columns)
+
+    def _column(self, name: Any) -> PrivSeriesGroupBy:
+        return PrivSeriesGroupBy(self._frame, self._by, name)
+
+    def _ipython_key_completions_(self) -> list[Any]:
+        """What an editor offers after ``groups["``."""
+        return list(self._frame._exprs)
+
+    def _narrowed(self, table: PrivDataFrame) -> PrivDataFrame:
+        return table if self._columns is None else table[self._columns]
 
     def _chosen(self) -> dict[Any, Expr]:
         frame = self._frame
-        if self._single():
-            return {self._columns: frame._expr(self._columns)}
         names = self._columns if self._columns is not None else [n for n in frame._exprs if n not in self._names]
         if not names:
             raise PlanError("there is no column besides the keys")
         return {n: frame._expr(n) for n in names}
 
-    def _per_group(self, value: Any) -> Any:
+    def _per_group(self, value: Callable[[Expr], Expr | None]) -> SensitiveDataFrame:
         chosen = self._chosen()
-        if self._single():
-            return self._vector(value(chosen[self._columns]), self._columns)
         tallies = tuple(Tally(self._frame._rows, tuple(self._keys), value(e)) for e in chosen.values())
         return SensitiveDataFrame(Beside(tallies, tuple(chosen)), (*self._index_axes(), Axis()))
 
-    def sum(self) -> Any:
-        """The sum of each group; the columns must be bounded."""
+    def size(self) -> SensitiveSeries:
+        """The number of rows of each group.
+
+        >>> counts = df.groupby("ward").size().reveal(eps=1)
+        """
+        return self._vector(None)
+
+    def sum(self) -> SensitiveDataFrame:
+        """The sum of each group; the columns must be bounded.
+
+        >>> totals = df.groupby("ward")[["days", "age"]].sum().reveal(eps=1)
+        """
         return self._per_group(numeric)
 
-    def count(self) -> Any:
-        """How many values of each group are not missing."""
-        return self._per_group(lambda e: negation(IsNull(e)) if e.domain.nullable else None)
+    def count(self) -> SensitiveDataFrame:
+        """How many values of each group are not missing.
 
-    # -- released statistics
+        >>> present = df.groupby("ward").count().reveal(eps=1)
+        """
+        return self._per_group(_present)
 
-    def mean(self, *, eps: Any) -> Any:
-        """The mean of each group, for one eps in all."""
+    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
+        """Refused: one column must be chosen first, as in df.groupby("a")["b"].value_counts(sort=False).
+
+        >>> counts = df.groupby("ward")["sex"].value_counts(sort=False).reveal(eps=1)
+        """
+        raise PlanError("one column is needed", do='df.groupby("a")["b"].value_counts(sort=False)')
+
+    def mean(self, *, eps: Any) -> pandas.DataFrame:
+        """The mean of each group, for one eps in all.
+
+        >>> averages = df.groupby("ward")[["age", "cost"]].mean(eps=1)
+        """
         import pandas
 
-        chosen = {n: Centred(self._frame._rows, e) for n, e in self._chosen().items()}
-        share = Laplace(amount(eps) / (2 * len(chosen)))
-        keys = tuple(self._keys)
-        parts = [Tally(self._frame._rows, keys, v) for c in chosen.values() for v in (c.deviation(), c.present())]
-        answers = session.release([Ask(v, share) for v in parts])
-        index = index_of(parts[0].index, self._index_axes())
-        columns = {}
-        for i, (name, c) in enumerate(chosen.items()):
-            totals, counts = answers[2 * i], answers[2 * i + 1]
-            columns[name] = pandas.Series(
-                [c.mean(t, n) for t, n in zip(totals, counts, strict=True)], index=index, name=name
-            )
-        if self._single():
-            return columns[self._columns]
-        return pandas.DataFrame(columns)
+        means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
+        return pandas.DataFrame(means, index=self._index())
 
-    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> Any:
-        """A released statistic of one column in each group: groups exclude each other, so eps pays for all."""
+    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
+        """A released statistic of every chosen column, which share eps."""
         import pandas
 
-        if not self._single():
-            raise PlanError(f"groupby(…).{method} needs one column", do=f'df.groupby("a")["b"].{method}(eps=…)')
+        columns = {name: self._column(name) for name in self._chosen()}
+        share = amount(eps) / len(columns)
+        return pandas.DataFrame({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
+
+    def var(self, *, eps: Any) -> pandas.DataFrame:
+        """The variance in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].var(eps=1)
+        """
+        return self._each_column("var", eps)
+
+    def std(self, *, eps: Any) -> pandas.DataFrame:
+        """The standard deviation in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].std(eps=1)
+        """
+        return self._each_column("std", eps)
+
+    def min(self, *, eps: Any) -> pandas.DataFrame:
+        """A value that few rows lie below, in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].min(eps=1)
+        """
+        return self._each_column("min", eps)
+
+    def max(self, *, eps: Any) -> pandas.DataFrame:
+        """A value that few rows lie above, in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].max(eps=1)
+        """
+        return self._each_column("max", eps)
+
+    def median(self, *, eps: Any) -> pandas.DataFrame:
+        """The median in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].median(eps=1)
+        """
+        return self._each_column("median", eps)
+
+    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.DataFrame:
+        """A quantile in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].quantile(0.9, eps=1)
+        """
+        return self._each_column("quantile", eps, q=q)
+
+
+@priced
+class PrivSeriesGroupBy(Groups[PrivSeries]):
+    """The groups of one column of a table."""
+
+    _shown_class = "pandas.core.groupby.generic.SeriesGroupBy"
+    ndim = 1
+
+    def __init__(self, frame: PrivDataFrame, by: Any, column: Any) -> None:
+        super().__init__(frame, by)
+        self._expr = frame._expr(column)
+        self._name = column
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return refuse(self, name)
+
+    def _narrowed(self, table: PrivDataFrame) -> PrivSeries:
+        return table._series(self._name)
+
+    def size(self) -> SensitiveSeries:
+        """The number of rows of each group.
+
+        >>> counts = df.groupby("ward")["cost"].size().reveal(eps=1)
+        """
+        return self._vector(None, self._name)
+
+    def sum(self) -> SensitiveSeries:
+        """The sum of each group; the column must be bounded.
+
+        >>> totals = df.groupby("ward")["cost"].sum().reveal(eps=1)
+        """
+        return self._vector(numeric(self._expr), self._name)
+
+    def count(self) -> SensitiveSeries:
+        """How many values of each group are not missing.
+
+        >>> present = df.groupby("ward")["sex"].count().reveal(eps=1)
+        """
+        return self._vector(_present(self._expr), self._name)
+
+    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
+        """How often each possible value occurs in each group.
+
+        >>> counts = df.groupby("ward")["sex"].value_counts(sort=False).reveal(eps=1)
+        """
+        if sort:
+            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
+        axes = (*self._index_axes(), Axis(self._name, self._expr.domain))
+        return SensitiveSeries(Tally(self._frame._rows, (*self._keys, self._expr), None), "count", axes)
+
+    def mean(self, *, eps: Any) -> pandas.Series[float]:
+        """The mean of each group, for one eps in all.
+
+        >>> averages = df.groupby("ward")["cost"].mean(eps=1)
+        """
+        import pandas
+
+        means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
+        return pandas.Series(means[self._name], index=self._index(), name=self._name)
+
+    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+        """A released statistic of each group: groups exclude each other, so eps pays for all."""
+        import pandas
+
         amount(eps)
         found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        index = index_of(tuple(self._axes()), self._index_axes())
-        return pandas.Series(found, index=index, name=self._columns)
+        return pandas.Series(found, index=self._index(), name=self._name)
 
-    def var(self, *, eps: Any) -> Any:
-        """The variance in each group, for one eps in all."""
+    def var(self, *, eps: Any) -> pandas.Series[float]:
+        """The variance in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].var(eps=1)
+        """
         return self._each_group("var", eps)
 
-    def std(self, *, eps: Any) -> Any:
-        """The standard deviation in each group, for one eps in all."""
+    def std(self, *, eps: Any) -> pandas.Series[float]:
+        """The standard deviation in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].std(eps=1)
+        """
         return self._each_group("std", eps)
 
-    def min(self, *, eps: Any) -> Any:
-        """The minimum of each group, for one eps in all."""
+    def min(self, *, eps: Any) -> pandas.Series[float]:
+        """A value that few rows lie below, in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].min(eps=1)
+        """
         return self._each_group("min", eps)
 
-    def max(self, *, eps: Any) -> Any:
-        """The maximum of each group, for one eps in all."""
+    def max(self, *, eps: Any) -> pandas.Series[float]:
+        """A value that few rows lie above, in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].max(eps=1)
+        """
         return self._each_group("max", eps)
 
-    def median(self, *, eps: Any) -> Any:
-        """The median of each group, for one eps in all."""
+    def median(self, *, eps: Any) -> pandas.Series[float]:
+        """The median in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].median(eps=1)
+        """
         return self._each_group("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> Any:
-        """A quantile of each group, for one eps in all."""
+    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.Series[float]:
+        """A quantile in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)
+        """
         return self._each_group("quantile", eps, q=q)
 
-    # -- rows
 
-    def pipe(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """f(self, …)."""
-        return f(self, *args, **kwargs)
-
-    def head(self, n: int = 5) -> Any:
-        """The first n rows of each group, in their order; by the user column: at most n rows per user."""
-        if len(self._keys) != 1:
-            raise PlanError("groupby(…).head(n) takes one key")
-        frame = self._frame
-        rows = GroupHead(frame._rows, self._keys[0], n)
-        table = frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows)
-        return table if self._columns is None else table[self._columns]
+def _present(expr: Expr) -> Expr | None:
+    """Where a column has a value; None if it has one everywhere."""
+    return negation(IsNull(expr)) if expr.domain.nullable else None

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from privjail.errors import PlanError, RefusedError
 from privjail.ops.filter import keep
 from privjail.ops.isin import IsIn
 from privjail.ops.recode import Recode
-from privjail.pandas.rowwise import literal, typed
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
+from privjail.rowwise import is_missing, literal, typed
 
 
-def join_public(left: Any, right: Any, on: Any, how: str) -> Any:
+def join_public(rows: Rows, columns: Mapping[Any, Expr], right: Any, on: Any, how: str) -> tuple[Rows, dict[Any, Expr]]:
     """Left or inner join on a key that is unique in the public table: a row-wise look-up."""
     if isinstance(right, Prisoner):
         raise RefusedError(
             "two private tables are not joined: one person could meet any number of rows",
             do="join with a public table, or ask the curator for a joined data set",
         )
-    if not isinstance(on, str) or on not in getattr(right, "columns", ()):
+    if not isinstance(on, str) or on not in getattr(right, "columns", ()) or on not in columns:
         raise PlanError("merge needs on= the name of a key column of both tables")
     if how not in ("left", "inner"):
         raise PlanError(f"how must be 'left' or 'inner', got {how!r}")
@@ -28,19 +31,14 @@ def join_public(left: Any, right: Any, on: Any, how: str) -> Any:
             "the key must be unique and present in the public table: otherwise one private row becomes several",
             do="drop duplicate keys first",
         )
-    keys = [literal(k) for k in right[on].tolist()]
-    key = typed(left._expr(on), keys[0].value if keys else None) if keys else left._expr(on)
-    clash = [c for c in right.columns if c != on and c in left._exprs]
+    clash = [c for c in right.columns if c != on and c in columns]
     if clash:
         raise PlanError(f"both tables have columns {clash}", do="rename them first")
-    rows = keep(left._rows, IsIn(key, tuple(keys))) if how == "inner" else left._rows
-    columns = dict(left._exprs)
+    keys = [literal(k) for k in right[on].tolist()]
+    key = typed(columns[on], keys[0].value) if keys else columns[on]
+    joined = dict(columns)
     for name in right.columns:
         if name != on:
-            values = [literal(None if _missing(v) else v) for v in right[name].tolist()]
-            columns[name] = Recode(key, tuple(zip(keys, values, strict=True)), 0)
-    return left._new(columns, rows)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+            values = [literal(None if is_missing(v) else v) for v in right[name].tolist()]
+            joined[name] = Recode(key, tuple(zip(keys, values, strict=True)), 0)
+    return (keep(rows, IsIn(key, tuple(keys))) if how == "inner" else rows), joined

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from privjail.prisoner import Prisoner
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
-
-NAMES = {
-    "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/", "truediv": "/",
-    "floordiv": "//", "mod": "%", "pow": "**", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-FLIPPED = {
-    "radd": "+", "rsub": "-", "rmul": "*", "rdiv": "/", "rtruediv": "/", "rfloordiv": "//", "rmod": "%",
-}  # fmt: skip
 
 #: numpy functions of one column that have a rule here
 UNARY_UFUNCS = {
@@ -34,89 +25,233 @@ _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Operators(Prisoner):
-    """Turns every operator into one call of ``_operate(symbol, other, flip)``."""
+    """Turns every operator into one call of ``_operate(symbol, other, flip)``, which the face defines."""
 
-    def _operate(self, op: str, other: Any, flip: bool = False) -> Any:
+    def _operate(self, op: str, other: Any, flip: bool = False) -> Self:
         raise TypeError(f"{type(self).__name__} has no operators")
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Self:
         return self._operate("+", other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Self:
         return self._operate("+", other, flip=True)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Self:
         return self._operate("-", other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Self:
         return self._operate("-", other, flip=True)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Self:
         return self._operate("*", other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Self:
         return self._operate("*", other, flip=True)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Self:
         return self._operate("/", other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Self:
         return self._operate("/", other, flip=True)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> Self:
         return self._operate("//", other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> Self:
         return self._operate("//", other, flip=True)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> Self:
         return self._operate("%", other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> Self:
         return self._operate("%", other, flip=True)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> Self:
         return self._operate("**", other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> Self:
         return self._operate("**", other, flip=True)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
         return self._operate("==", other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
         return self._operate("!=", other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Self:
         return self._operate("<", other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Self:
         return self._operate("<=", other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Self:
         return self._operate(">", other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Self:
         return self._operate(">=", other)
 
     __hash__ = Prisoner.__hash__
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> Self:
         return self._operate("&", other)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> Self:
         return self._operate("|", other)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> Self:
         return self._operate("^", other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return self._operate("-", 0, flip=True)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
+
+    # -- the same as methods, under the names of pandas
+
+    def add(self, other: Any) -> Self:
+        """self + other, row by row.
+
+        >>> x = df["days"].add(1)
+        """
+        return self._operate("+", other)
+
+    def sub(self, other: Any) -> Self:
+        """self - other, row by row.
+
+        >>> x = df["days"].sub(1)
+        """
+        return self._operate("-", other)
+
+    subtract = sub
+
+    def mul(self, other: Any) -> Self:
+        """self * other, row by row.
+
+        >>> x = df["cost"].mul(1.19)
+        """
+        return self._operate("*", other)
+
+    multiply = mul
+
+    def truediv(self, other: Any) -> Self:
+        """self / other, row by row.
+
+        >>> x = df["cost"].truediv(1000)
+        """
+        return self._operate("/", other)
+
+    div = truediv
+    divide = truediv
+
+    def floordiv(self, other: Any) -> Self:
+        """self // other, row by row.
+
+        >>> x = df["age"].floordiv(10)
+        """
+        return self._operate("//", other)
+
+    def mod(self, other: Any) -> Self:
+        """self % other, row by row.
+
+        >>> x = df["age"].mod(10)
+        """
+        return self._operate("%", other)
+
+    def pow(self, other: Any) -> Self:
+        """self ** other, row by row.
+
+        >>> x = df["days"].pow(2)
+        """
+        return self._operate("**", other)
+
+    def radd(self, other: Any) -> Self:
+        """other + self, row by row.
+
+        >>> x = df["days"].radd(100)
+        """
+        return self._operate("+", other, flip=True)
+
+    def rsub(self, other: Any) -> Self:
+        """other - self, row by row.
+
+        >>> x = df["days"].rsub(100)
+        """
+        return self._operate("-", other, flip=True)
+
+    def rmul(self, other: Any) -> Self:
+        """other * self, row by row.
+
+        >>> x = df["days"].rmul(100)
+        """
+        return self._operate("*", other, flip=True)
+
+    def rtruediv(self, other: Any) -> Self:
+        """other / self, row by row.
+
+        >>> x = df["days"].rtruediv(100)
+        """
+        return self._operate("/", other, flip=True)
+
+    rdiv = rtruediv
+
+    def rfloordiv(self, other: Any) -> Self:
+        """other // self, row by row.
+
+        >>> x = df["days"].rfloordiv(100)
+        """
+        return self._operate("//", other, flip=True)
+
+    def rmod(self, other: Any) -> Self:
+        """other % self, row by row.
+
+        >>> x = df["days"].rmod(100)
+        """
+        return self._operate("%", other, flip=True)
+
+    def eq(self, other: Any) -> Self:
+        """self == other, row by row.
+
+        >>> x = df["age"].eq(65)
+        """
+        return self._operate("==", other)
+
+    def ne(self, other: Any) -> Self:
+        """self != other, row by row.
+
+        >>> x = df["age"].ne(65)
+        """
+        return self._operate("!=", other)
+
+    def lt(self, other: Any) -> Self:
+        """self < other, row by row.
+
+        >>> x = df["age"].lt(65)
+        """
+        return self._operate("<", other)
+
+    def le(self, other: Any) -> Self:
+        """self <= other, row by row.
+
+        >>> x = df["age"].le(65)
+        """
+        return self._operate("<=", other)
+
+    def gt(self, other: Any) -> Self:
+        """self > other, row by row.
+
+        >>> x = df["age"].gt(65)
+        """
+        return self._operate(">", other)
+
+    def ge(self, other: Any) -> Self:
+        """self >= other, row by row.
+
+        >>> x = df["age"].ge(65)
+        """
+        return self._operate(">=", other)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """``numpy.log(column)``, and what numpy calls for ``numpy.float64(2) * column``."""
@@ -136,17 +271,3 @@ class Operators(Prisoner):
 def _plain(x: Any) -> bool:
     """A private column or table, or one public constant: no array, whose rows would have to be matched."""
     return isinstance(x, Operators) or not getattr(x, "ndim", 0)
-
-
-def _method(op: str, flip: bool) -> Callable[[Operators, Any], Any]:
-    def method(self: Operators, other: Any) -> Any:
-        return self._operate(op, other, flip)
-
-    method.__doc__ = f"other {op} self, row by row." if flip else f"self {op} other, row by row."
-    return method
-
-
-for _name, _op in NAMES.items():
-    setattr(Operators, _name, _method(_op, False))
-for _name, _op in FLIPPED.items():
-    setattr(Operators, _name, _method(_op, True))

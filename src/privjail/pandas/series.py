@@ -1,81 +1,604 @@
-"""PrivSeries: a private column."""
+"""PrivSeries: a private column.
+
+One class with every method that an analyst can call on a column: each builds nodes, or asks a statistic of
+``privjail.statistics``. It is long because pandas' Series is; nothing in it is trusted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RowsError
+from privjail.ops.carried import Constant
+from privjail.ops.cast import Cast, Categorise
+from privjail.ops.clip import Clip
 from privjail.ops.distinct import Distinct
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import negation
+from privjail.ops.filter import keep
+from privjail.ops.function import Function
+from privjail.ops.isin import IsIn, IsNull
+from privjail.ops.logic import Logic, negation
+from privjail.ops.recode import Recode
+from privjail.ops.slice import Slice
+from privjail.ops.sort import Sort
 from privjail.ops.tally import Tally
+from privjail.ops.where import FillNull, NullWhere, Where
+from privjail.ops.window import Lag, Window
 from privjail.pandas.accessors import Categories, DateTimes, Strings
-from privjail.pandas.refusals import refuse
-from privjail.pandas.rowwise import numeric
-from privjail.pandas.series_rows import SeriesRows
-from privjail.pandas.series_values import SeriesValues
-from privjail.pandas.statistics import Statistics
-from privjail.pandas.vectors import Axis, SensitiveSeries
+from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
+from privjail.pandas.priced import priced
+from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.rolling import Rolling
+from privjail.pandas.show import facts_html
+from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.vectors import SensitiveSeries
+from privjail.plan.distance import Distance
+from privjail.plan.domain import Domain, FloatDomain
 from privjail.plan.expr import Expr
-from privjail.sensitive import number
+from privjail.plan.node import Lit
+from privjail.plan.rows import Rows
+from privjail.prisoner import Prisoner
+from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
+from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.describe import describe
+from privjail.statistics.histogram import histogram
+from privjail.statistics.mean import means
+from privjail.statistics.quantile import extreme, quantiles
+from privjail.statistics.variance import variance
+
+if TYPE_CHECKING:
+    import pandas
+    from privjail.pandas.frame import PrivDataFrame
+    from privjail.pandas.groups import PrivSeriesGroupBy
+
+T = TypeVar("T")
+Text = str  # inside PrivSeries the name ``str`` is the accessor
+TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float64", "bool": "boolean",
+         "str": "string", "object": "string"}  # fmt: skip
 
 
-class PrivSeries(Statistics, SeriesRows, SeriesValues):
+@priced
+class PrivSeries(Operators):
     """A private column: rows that nobody sees, and one expression over them."""
 
-    def __getattr__(self, name: str) -> Any:
-        refuse(self, name)
+    _shown_class = "pandas.core.series.Series"
+    _way_out = "count or sum it, and release the result: .sum().reveal(eps=…), .mean(eps=…)"
+    ndim = 1
+
+    def __init__(self, rows: Rows, expr: Expr, name: Any = None) -> None:
+        self._rows, self._expr, self.name = rows, expr, name
+
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
+
+        def __getattr__(self, name: Text) -> Any:
+            refuse(self, name)
+
+    def _new(self, expr: Expr, rows: Rows | None = None) -> Self:
+        return type(self)(self._rows if rows is None else rows, expr, self.name)
+
+    def _table(self, columns: Mapping[Any, Expr]) -> PrivDataFrame:
+        from privjail.pandas.frame import PrivDataFrame
+
+        return PrivDataFrame(self._rows, columns)
+
+    # -- public facts
 
     @property
-    def str(self) -> Strings:  # noqa: A003
+    def distance(self) -> Distance:
+        return self._rows.distance
+
+    @property
+    def domain(self) -> Domain:
+        """The values that the column may hold: public.
+
+        >>> print(df["age"].domain)
+        Int64 [0, 120]
+        """
+        return self._expr.domain
+
+    @property
+    def dtype(self) -> Text:
+        """The type of the column.
+
+        >>> df["age"].dtype
+        'Int64'
+        """
+        return self._expr.domain.dtype
+
+    dtypes = dtype
+
+    @property
+    def shape(self) -> tuple[SensitiveInt | SensitiveFloat]:
+        """The number of rows, as a private number.
+
+        >>> df["age"].shape[0].reveal(eps=1)
+        ≈ 2000
+        """
+        return (number(Tally(self._rows, (), None)),)
+
+    @property
+    def size(self) -> SensitiveInt | SensitiveFloat:
+        """The number of rows, as a private number.
+
+        >>> df["age"].size.reveal(eps=1)
+        ≈ 2000
+        """
+        return self.shape[0]
+
+    def _plan(self) -> Text:
+        return f"{self._rows} | {self._expr}"
+
+    def __str__(self) -> Text:
+        cells = ", ".join(map(Text, self._rows.cells[:3])) or "nowhere"
+        return f"{Prisoner.__repr__(self)}\n  {self.name}: {self.domain}\n  cell: {cells}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> Text:
+        return facts_html(Prisoner.__repr__(self), self._rows, {Text(self.name): self._expr})
+
+    # -- operators
+
+    def _operate(self, op: Text, other: Any, flip: bool = False) -> Self:
+        if op in COMPARISONS:
+            if isinstance(other, Prisoner):
+                return self._binary(other, lambda a, b: compared(op, a, b))
+            return self._new(compared(op, self._expr, other))
+        if op in LOGIC:
+            return self._binary(other, lambda a, b: Logic(op, a, b))
+        if op == "**":
+            return self._power(other, flip)
+        return self._binary(other, lambda a, b: computed(op, a, b), flip)
+
+    def _binary(self, other: Any, build: Callable[[Expr, Expr], Expr], flip: bool = False) -> Self:
+        """A row-wise function of this column and another, or a public constant."""
+        if isinstance(other, PrivSeries):
+            rows, (a, b) = same_rows((self._rows, self._expr), (other._rows, other._expr))
+        elif isinstance(other, Prisoner):
+            raise PlanError("a column is not combined with a private number or table", do="release the number first")
+        else:
+            rows, a = self._rows, self._expr
+            b = constant_like(other)
+        return self._new(build(b, a) if flip else build(a, b), rows)
+
+    def _power(self, power: Any, flip: bool) -> Self:
+        if flip:
+            raise PlanError("a column in the exponent has no rule", do="use .exp() after multiplying by a logarithm")
+        if isinstance(power, float) and power == 0.5:
+            return self.sqrt()
+        if type(power) is not int or not 1 <= power <= 8:
+            raise PlanError("** takes whole numbers from 1 to 8, or 0.5")
+        result = self
+        for _ in range(power - 1):
+            result = result * self
+        return result
+
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def __invert__(self) -> Self:
+        return self._new(negation(self._expr))
+
+    def __round__(self, digits: Any = None) -> Self:
+        return self.round(digits or 0)
+
+    # -- functions of one number
+
+    def _function(self, f: Text, digits: int = 0) -> Self:
+        return self._new(Function(f, numeric(self._expr), digits))
+
+    def abs(self) -> Self:
+        """The absolute value of each number.
+
+        >>> x = (df["age"] - 50).abs()
+        """
+        return self._function("abs")
+
+    def round(self, decimals: int = 0) -> Self:
+        """Each number rounded.
+
+        >>> x = df["cost"].round(1)
+        """
+        return self._function("round", decimals)
+
+    def floor(self) -> Self:
+        """The next whole number below each number.
+
+        >>> x = (df["age"] / 10).floor()
+        """
+        return self._function("floor")
+
+    def ceil(self) -> Self:
+        """The next whole number above each number.
+
+        >>> x = (df["age"] / 10).ceil()
+        """
+        return self._function("ceil")
+
+    def sqrt(self) -> Self:
+        """Square roots; missing for negative numbers.
+
+        >>> x = df["cost"].sqrt()
+        """
+        return self._function("sqrt")
+
+    def exp(self) -> Self:
+        """Exponentials.
+
+        >>> x = (df["age"] / 100).exp()
+        """
+        return self._function("exp")
+
+    def log(self) -> Self:
+        """Natural logarithms; missing for numbers ≤ 0.
+
+        >>> x = (df["cost"] + 1).log()
+        """
+        return self._function("log")
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Self:
+        """Bound the column: values outside become the bound.
+
+        >>> df["cost"].clip(0, 5000).domain.upper
+        5000.0
+        """
+        expr = numeric(self._expr)
+        if any(isinstance(bound, float) for bound in (lower, upper)) and not isinstance(expr.domain, FloatDomain):
+            expr = Cast(expr, "Float64")
+        return self._new(Clip(expr, literal(lower), literal(upper)))
+
+    # -- membership and missing values
+
+    def isna(self) -> Self:
+        """Whether each value is missing.
+
+        >>> df["sex"].isna().sum().reveal(eps=1)
+        ≈ 20
+        """
+        return self._new(IsNull(self._expr))
+
+    isnull = isna
+
+    def notna(self) -> Self:
+        """Whether each value is there.
+
+        >>> df["sex"].notna().sum().reveal(eps=1)
+        ≈ 1980
+        """
+        return self._new(negation(IsNull(self._expr)))
+
+    notnull = notna
+
+    def isin(self, values: Iterable[Any]) -> Self:
+        """Whether each value is in a public list.
+
+        >>> x = df["ward"].isin(["surgery", "maternity"])
+        """
+        if isinstance(values, (Text, Prisoner)):
+            raise PlanError("isin takes a public list of values")
+        lits = tuple(dict.fromkeys(literal(v) for v in values))
+        known = tuple(v for v in lits if v.value is not None)
+        expr = self._expr
+        if any(isinstance(v.value, (int, float)) and not isinstance(v.value, bool) for v in known):
+            expr = typed(expr, 0)
+        found = IsIn(expr, known)
+        return self._new(found if len(known) == len(lits) else Logic("|", found, IsNull(self._expr)))
+
+    def between(self, left: Any, right: Any, inclusive: Text = "both") -> Self:
+        """Whether each value lies between two public ones.
+
+        >>> x = df["age"].between(18, 65)
+        """
+        if inclusive not in ("both", "neither", "left", "right"):
+            raise PlanError(f"inclusive must be 'both', 'neither', 'left' or 'right', got {inclusive!r}")
+        above = self >= left if inclusive in ("both", "left") else self > left
+        below = self <= right if inclusive in ("both", "right") else self < right
+        both: Self = above & below
+        return both
+
+    def fillna(self, value: Any) -> Self:
+        """Missing values replaced by a constant, or by another column of the same table.
+
+        >>> x = df["sex"].fillna("F")
+        """
+        return self._new(self._met(value))._binary(value, FillNull)
+
+    def _met(self, other: Any) -> Expr:
+        """This column, read as what it meets if no schema says what it is."""
+        return self._expr if isinstance(other, PrivSeries) else typed(self._expr, other)
+
+    # -- choosing
+
+    def where(self, cond: Any, other: Any = None) -> Self:
+        """Values kept where the condition is true, else replaced (by a missing value, unless given).
+
+        >>> x = df["cost"].where(df["cost"] < 15000, 15000)
+        """
+        if callable(cond) and not isinstance(cond, Prisoner):
+            cond = cond(self)
+        if not isinstance(cond, PrivSeries):
+            raise PlanError("a condition must be a private true/false column")
+        mine = self._new(self._met(other))
+        if is_missing(other):
+            rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, self)))
+            return self._new(NullWhere(FillNull(negation(c), Constant(Lit.of(True))), a), rows)
+        if isinstance(other, PrivSeries):
+            rows, (c, a, b) = same_rows(*((s._rows, s._expr) for s in (cond, mine, other)))
+        else:
+            rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, mine)))
+            b = constant_like(other)
+        return self._new(Where(c, a, b), rows)
+
+    def mask(self, cond: Any, other: Any = None) -> Self:
+        """Values replaced where the condition is true, or missing; as in pandas, where(~cond, other).
+
+        >>> x = df["cost"].mask(df["cost"] > 15000, 15000)
+        """
+        if callable(cond) and not isinstance(cond, Prisoner):
+            cond = cond(self)
+        if not isinstance(cond, PrivSeries):
+            raise PlanError("a condition must be a private true/false column")
+        return self.where(cond._new(negation(cond._expr)), other)
+
+    def case_when(self, caselist: Iterable[tuple[Any, Any]]) -> Self:
+        """The replacement of the first condition that is true, else the value itself.
+
+        >>> x = df["days"].case_when([(df["days"] > 30, 30), (df["days"] < 1, 1)])
+        """
+        result = self
+        for condition, replacement in reversed(list(caselist)):
+            result = result.mask(condition, replacement)
+        return result
+
+    # -- recoding
+
+    def map(self, mapping: Mapping[Any, Any]) -> Self:
+        """Each value looked up in a public dict; missing where it has no entry.
+
+        >>> x = df["sex"].map({"F": "female", "M": "male"})
+        """
+        return self._recoded(mapping, keep=0)
+
+    def replace(self, to_replace: Any, value: Any = None) -> Self:
+        """Values replaced by a public dict (or one value, or several, by another); the rest is kept.
+
+        >>> x = df["ward"].replace({"geriatrics": "medicine", "cardiology": "medicine"})
+        """
+        pairs = to_replace if isinstance(to_replace, Mapping) else None
+        if pairs is None:
+            old = list(to_replace) if isinstance(to_replace, (list, tuple)) else [to_replace]
+            new = list(value) if isinstance(value, (list, tuple)) else [value] * len(old)
+            if len(old) != len(new):
+                raise PlanError("replace needs as many new values as old ones")
+            pairs = dict(zip(old, new, strict=True))
+        return self._recoded(pairs, keep=1)
+
+    def _recoded(self, mapping: Any, keep: int) -> Self:
+        if not isinstance(mapping, Mapping):
+            if callable(mapping):
+                refuse(self, "apply")
+            raise PlanError("a public dict is needed")
+        expr = self._expr
+        if any(isinstance(k, (int, float)) and not isinstance(k, bool) for k in mapping):
+            expr = typed(expr, 0)
+        pairs = tuple((literal(k), literal(v)) for k, v in mapping.items())
+        return self._new(Recode(expr, pairs, keep))
+
+    def astype(self, dtype: Any) -> Self:
+        """Another type: 'Int64', 'Float64', 'boolean', 'string', or a pandas.CategoricalDtype.
+
+        >>> df["age"].astype("Float64").dtype
+        'Float64'
+        """
+        categories = getattr(dtype, "categories", None)
+        if categories is not None:
+            lits = tuple(literal(c) for c in categories)
+            return self._new(Categorise(self._expr, lits, int(bool(getattr(dtype, "ordered", False)))))
+        spelled = dtype.__name__ if isinstance(dtype, type) else Text(dtype)
+        if spelled == "category":
+            raise PlanError(
+                "which categories occur is private, so they must be given",
+                do="astype(pandas.CategoricalDtype([…]))",
+            )
+        return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
+
+    @property
+    def str(self) -> Strings:
+        """Text functions.
+
+        >>> x = df["ward"].str.upper()
+        """
         return Strings(self)
 
     @property
     def dt(self) -> DateTimes:
+        """Parts of dates.
+
+        >>> x = df["admitted"].dt.month
+        """
         return DateTimes(self)
 
     @property
     def cat(self) -> Categories:
+        """The public list of categories.
+
+        >>> list(df["sex"].cat.categories)
+        ['F', 'M']
+        """
         return Categories(self)
 
-    def copy(self, deep: bool = True) -> PrivSeries:
-        """The same column: nothing ever changes it."""
+    # -- rows
+
+    def __getitem__(self, key: PrivSeries | slice | Callable[[Self], Any]) -> Self:
+        if callable(key) and not isinstance(key, PrivSeries):
+            key = key(self)
+        if isinstance(key, PrivSeries):
+            if key._rows is not self._rows:
+                raise RowsError("the condition does not belong to the rows of this column")
+            return self._new(self._expr, keep(self._rows, key._expr))
+        if isinstance(key, slice):
+            return self.iloc[key]
+        raise PlanError("rows have no public labels", do="filter by a condition: s[s > 1]")
+
+    @property
+    def loc(self) -> Self:
+        """Rows by a condition.
+
+        >>> x = df["cost"].loc[df["age"] > 65]
+        """
+        return self
+
+    @property
+    def iloc(self) -> Iloc[Self]:
+        """Consecutive rows by their position.
+
+        >>> x = df["cost"].iloc[10:20]
+        """
+        return Iloc(self._slice)
+
+    def _slice(self, start: int | None, stop: int | None) -> Self:
+        rows = Slice(self._rows, start, stop)
+        return self._new(carried(rows, self._expr), rows)
+
+    def head(self, n: int = 5) -> Self:
+        """The first rows.
+
+        >>> df["cost"].head(100).mean(eps=100)
+        ≈ 5700
+        """
+        return self._slice(*bounded("head", n))
+
+    def tail(self, n: int = 5) -> Self:
+        """The last rows.
+
+        >>> x = df["cost"].tail(100)
+        """
+        return self._slice(*bounded("tail", n))
+
+    def sort_values(
+        self, *, ascending: bool = True, kind: Text = "stable", na_position: Text = "last", ignore_index: bool = True
+    ) -> Self:
+        """Sorted, ties in their order, missing values last.
+
+        >>> x = df["cost"].sort_values(ascending=False).head(10)
+        """
+        nulls_last(na_position)
+        return self._new(self._expr, Sort(self._rows, (self._expr,), (int(not ascending),)))
+
+    def reset_index(self, *, drop: bool = False) -> Self:
+        """The same rows: they have no labels that could be dropped.
+
+        >>> x = df["cost"].reset_index(drop=True)
+        """
+        return self._new(self._expr) if drop else refuse_row_numbers(self)
+
+    def dropna(self) -> Self:
+        """Without missing values.
+
+        >>> x = df["sex"].dropna()
+        """
+        if not self.domain.nullable:
+            return self
+        return self._new(self._expr, keep(self._rows, negation(IsNull(self._expr))))
+
+    def shift(self, periods: int = 1) -> Self:
+        """The value some rows above (below, if negative).
+
+        >>> x = df["cost"] - df["cost"].shift(1)
+        """
+        if type(periods) is not int:
+            raise PlanError("shift takes a whole number of rows")
+        window = Window(self._rows, max(periods, 0), max(-periods, 0))
+        return self._new(Lag(window, self._expr, periods), window)
+
+    def diff(self, periods: int = 1) -> Self:
+        """The difference to the value some rows above.
+
+        >>> x = df["cost"].diff()
+        """
+        return self - self.shift(periods)
+
+    def rolling(self, window: int) -> Rolling:
+        """Sums, means, minima and maxima over each row and those just above it.
+
+        >>> x = df["cost"].rolling(3).mean()
+        """
+        return Rolling(self, window)
+
+    # -- the column as a whole
+
+    def copy(self, deep: bool = True) -> Self:
+        """The same column: nothing ever changes it.
+
+        >>> x = df["age"].copy()
+        """
         return self._new(self._expr)
 
-    def rename(self, name: Any) -> PrivSeries:
-        """The same column under another name."""
-        return PrivSeries(self._rows, self._expr, name)
+    def rename(self, name: Any) -> Self:
+        """The same column under another name.
 
-    def to_frame(self, name: Any = None) -> Any:
-        """A table of this one column."""
+        >>> df["age"].rename("years").name
+        'years'
+        """
+        return type(self)(self._rows, self._expr, name)
+
+    def to_frame(self, name: Any = None) -> PrivDataFrame:
+        """A table of this one column.
+
+        >>> list(df["age"].to_frame().columns)
+        ['age']
+        """
         return self._table({self.name if name is None else name: self._expr})
 
-    def pipe(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """f(self, …)."""
+    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """f(self, …).
+
+        >>> x = df["age"].pipe(lambda s: s / 10)
+        """
         return f(self, *args, **kwargs)
 
-    def groupby(self, by: Any, **options: Any) -> Any:
-        """Groups of this column by other columns of the same table."""
+    def groupby(self, by: Any, **options: Any) -> PrivSeriesGroupBy:
+        """Groups of this column by other columns of the same table.
+
+        >>> x = df["cost"].groupby(df["sex"]).sum()
+        """
         name = "value" if self.name is None else self.name
-        return self._table({name: self._expr}).groupby(by, **options)[name]
+        return self._table({name: self._expr}).groupby(by, **options)._column(name)
 
     # -- private numbers
 
-    def count(self) -> Any:
-        """How many values are not missing, as a private number."""
-        return number(Tally(self._rows, (), self._present()))
+    def count(self) -> SensitiveInt | SensitiveFloat:
+        """How many values are not missing, as a private number.
 
-    def sum(self) -> Any:  # noqa: A003
-        """The sum, as a private number; the column must be bounded."""
+        >>> df["sex"].count().reveal(eps=1)
+        ≈ 1980
+        """
+        present = negation(IsNull(self._expr)) if self.domain.nullable else None
+        return number(Tally(self._rows, (), present))
+
+    def sum(self) -> SensitiveInt | SensitiveFloat:
+        """The sum, as a private number; the column must be bounded.
+
+        >>> df["days"].sum().reveal(eps=100)
+        ≈ 9700
+        """
         return number(Tally(self._rows, (), numeric(self._expr)))
 
-    def nunique(self) -> Any:
-        """How many of the possible values occur, as a private number."""
+    def nunique(self) -> SensitiveInt | SensitiveFloat:
+        """How many of the possible values occur, as a private number.
+
+        >>> df["ward"].nunique().reveal(eps=100)
+        ≈ 4
+        """
         return number(Distinct(self._rows, self._expr))
 
     def value_counts(self, *, sort: bool = True, normalize: bool = False, dropna: bool = True) -> SensitiveSeries:
-        """How often each possible value occurs, in the order of the domain."""
+        """How often each possible value occurs, in the order of the domain.
+
+        >>> counts = df["ward"].value_counts(sort=False).reveal(eps=1)
+        """
         if sort:
             raise PlanError(
                 "value_counts() would show which value is most frequent by its order", plan=self._plan(),
@@ -85,5 +608,89 @@ class PrivSeries(Statistics, SeriesRows, SeriesValues):
             raise PlanError("value_counts takes sort=False only", do="divide the released counts by their sum")
         return SensitiveSeries(Tally(self._rows, (self._expr,), None), "count", (Axis(self.name, self.domain),))
 
-    def _present(self) -> Expr | None:
-        return negation(IsNull(self._expr)) if self.domain.nullable else None
+    # -- released statistics
+
+    def mean(self, *, eps: Any) -> float:
+        """The mean: a noisy sum over a noisy count, half of eps each.
+
+        >>> df["age"].mean(eps=1)
+        ≈ 53
+        """
+        return means(self._rows, {"": self._expr}, eps)[""]
+
+    def var(self, *, eps: Any) -> float:
+        """The variance: noisy sums of squares and values, and a noisy count, a third of eps each.
+
+        >>> df["days"].var(eps=100)
+        ≈ 6.5
+        """
+        return variance(self._rows, self._expr, eps)
+
+    def std(self, *, eps: Any) -> float:
+        """The standard deviation: the root of var(eps).
+
+        >>> df["days"].std(eps=100)
+        ≈ 2.5
+        """
+        return math.sqrt(self.var(eps=eps))
+
+    @overload
+    def quantile(self, q: float = 0.5, *, eps: Any) -> float: ...
+    @overload
+    def quantile(self, q: Sequence[float], *, eps: Any) -> pandas.Series[float]: ...
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> Any:
+        """A quantile (or several, sharing eps): the candidate value that splits the rows best.
+
+        >>> df["age"].quantile(0.9, eps=1)
+        ≈ 76
+        """
+        import pandas
+
+        if not isinstance(q, (list, tuple)):
+            return quantiles(self._rows, self._expr, [q], eps)[0]
+        return pandas.Series(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
+
+    def median(self, *, eps: Any) -> float:
+        """The median.
+
+        >>> df["age"].median(eps=1)
+        ≈ 52
+        """
+        return quantiles(self._rows, self._expr, [0.5], eps)[0]
+
+    def min(self, *, eps: Any) -> float:
+        """A value that few rows lie below.
+
+        >>> df["age"].min(eps=100)
+        ≈ 12
+        """
+        return extreme(self._rows, self._expr, "min", eps)
+
+    def max(self, *, eps: Any) -> float:
+        """A value that few rows lie above.
+
+        >>> df["age"].max(eps=100)
+        ≈ 120
+        """
+        return extreme(self._rows, self._expr, "max", eps)
+
+    def hist(self, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
+        """Noisy counts in intervals: a public list of edges, or a number of equal parts of the range.
+
+        >>> counts = df["age"].hist(bins=[0, 18, 65, 120], eps=1)
+        """
+        import pandas
+
+        tally, counts = histogram(self._rows, self._expr, bins, eps)
+        index = index_of(tally.index, (Axis(self.name, tally.keys[0].domain),))
+        return pandas.Series(counts, index=index, name=self.name)
+
+    def describe(self, *, eps: Any) -> pandas.Series[float]:
+        """count, mean, std, min, quartiles and max, for one eps in all.
+
+        >>> list(df["age"].describe(eps=1).index)
+        ['count', 'mean', 'std', 'min', '25%', '50%', '75%', 'max']
+        """
+        import pandas
+
+        return pandas.Series(describe(self._rows, self._expr, eps), name=self.name)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from privjail.errors import PlanError
 from privjail.ops.carried import Carried
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 
+Face = TypeVar("Face")
 
-class Iloc:
+
+class Iloc(Generic[Face]):
     """Row positions: only slices of consecutive rows have a bounded distance."""
 
-    def __init__(self, window: Any) -> None:
-        self._window = window
+    def __init__(self, slice_rows: Callable[[int | None, int | None], Face]) -> None:
+        self._slice = slice_rows
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice) -> Face:
         if not isinstance(key, slice):
             raise PlanError("a single row is private", do="take a slice, iloc[a:b], and count or sum it")
         if key.step not in (None, 1):
@@ -27,7 +30,7 @@ class Iloc:
         for bound in (key.start, key.stop):
             if bound is not None and type(bound) is not int:
                 raise PlanError("iloc takes whole numbers")
-        return self._window(key.start, key.stop)
+        return self._slice(key.start, key.stop)
 
 
 def bounded(which: str, n: Any) -> tuple[int | None, int | None]:

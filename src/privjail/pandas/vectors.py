@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privjail import session
 from privjail.budget.amounts import amount
@@ -18,13 +18,18 @@ from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
 from privjail.release import Ask
-from privjail.sensitive import Sensitive, number
+from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, number
+
+if TYPE_CHECKING:
+    import pandas
+
+T = TypeVar("T")
 
 __all__ = ["Axis", "SensitiveDataFrame", "SensitiveSeries"]
 
 
 @priced
-class Vector(Sensitive):
+class Vector(Sensitive[Public]):
     """Private numbers under public labels: what series and tables of them share."""
 
     name: Any = None
@@ -33,15 +38,21 @@ class Vector(Sensitive):
         super().__init__(value)
         self._axes = axes
 
-    def __getattr__(self, attribute: str) -> Any:
-        refuse(self, attribute)
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
+
+        def __getattr__(self, attribute: str) -> Any:
+            refuse(self, attribute)
 
     @property
     def size(self) -> int:
-        """The number of elements, which is public."""
+        """The number of elements, which is public.
+
+        >>> df["ward"].value_counts(sort=False).size
+        4
+        """
         return self._value.joint.size
 
-    def _at(self, i: int) -> Any:
+    def _at(self, i: int) -> SensitiveInt | SensitiveFloat:
         return number(Element(self._value, i))
 
     def _labels(self) -> list[Any]:
@@ -51,31 +62,50 @@ class Vector(Sensitive):
         elements = tuple(Element(self._value, i) for i in positions)
         return SensitiveSeries(Stack(elements, tuple(labels)), self.name, (axis,))
 
-    def idxmax(self, *, eps: Any) -> Any:
-        """The label of the largest element: noisy max, at eps for any number of elements."""
-        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps)))])[0]]
+    def idxmax(self, *, eps: Any) -> Hashable:
+        """The label of the largest element: noisy max, at eps for any number of elements.
 
-    def idxmin(self, *, eps: Any) -> Any:
-        """The label of the smallest element: noisy min."""
-        return self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps), smallest=True))])[0]]
+        >>> df["ward"].value_counts(sort=False).idxmax(eps=1)
+        'surgery'
+        """
+        found: Hashable = self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps)))])[0]]
+        return found
 
-    def nlargest(self, n: int, *, eps: Any) -> list[Any]:
-        """The labels of the n largest elements, largest first, at eps in all."""
+    def idxmin(self, *, eps: Any) -> Hashable:
+        """The label of the smallest element: noisy min.
+
+        >>> x = df["ward"].value_counts(sort=False).idxmin(eps=1)
+        """
+        chosen = session.release([Ask(self._value, NoisyMax(amount(eps), smallest=True))])[0]
+        found: Hashable = self._labels()[chosen]
+        return found
+
+    def nlargest(self, n: int, *, eps: Any) -> list[Hashable]:
+        """The labels of the n largest elements, largest first, at eps in all.
+
+        >>> x = df["ward"].value_counts(sort=False).nlargest(2, eps=1)
+        """
         return self._best(n, eps, smallest=False)
 
-    def nsmallest(self, n: int, *, eps: Any) -> list[Any]:
-        """The labels of the n smallest elements, smallest first, at eps in all."""
+    def nsmallest(self, n: int, *, eps: Any) -> list[Hashable]:
+        """The labels of the n smallest elements, smallest first, at eps in all.
+
+        >>> x = df["ward"].value_counts(sort=False).nsmallest(2, eps=1)
+        """
         return self._best(n, eps, smallest=True)
 
-    def _best(self, n: int, eps: Any, smallest: bool) -> list[Any]:
+    def _best(self, n: int, eps: Any, smallest: bool) -> list[Hashable]:
         if type(n) is not int or not 1 <= n <= self.size:
             raise PlanError(f"between 1 and {self.size} labels can be chosen")
         chosen = session.release([Ask(self._value, NoisyMax(amount(eps), k=n, smallest=smallest))])[0]
         labels = self._labels()
         return [labels[i] for i in (chosen if n > 1 else [chosen])]
 
-    def copy(self, deep: bool = True) -> Any:
-        """The same numbers: nothing ever changes them."""
+    def copy(self, deep: bool = True) -> Self:
+        """The same numbers: nothing ever changes them.
+
+        >>> x = df["ward"].value_counts(sort=False).copy()
+        """
         return self._wrap(self._value)
 
     def __str__(self) -> str:
@@ -128,7 +158,7 @@ class Positions:
         return self._one(i % self._size)
 
 
-class SensitiveSeries(Vector):
+class SensitiveSeries(Vector["pandas.Series[float]"]):
     """A vector of private numbers: counts or sums of groups, or one number for each of several columns."""
 
     _shown_class = "pandas.core.series.Series"
@@ -138,37 +168,63 @@ class SensitiveSeries(Vector):
         super().__init__(value, axes if axes is not None else (Axis(),) * len(value.index))
         self.name = name
 
-    def _wrap(self, value: Value) -> SensitiveSeries:
-        return SensitiveSeries(value, self.name, self._axes)
+    def _wrap(self, value: Value) -> Self:
+        return type(self)(value, self.name, self._axes)
 
     @property
-    def index(self) -> Any:
-        """The public labels."""
-        return index_of(self._value.index, self._axes)
+    def index(self) -> pandas.Index[Any]:
+        """The public labels.
+
+        >>> list(df["ward"].value_counts(sort=False).index)
+        ['cardiology', 'geriatrics', 'maternity', 'surgery']
+        """
+        found: pandas.Index[Any] = index_of(self._value.index, self._axes)
+        return found
 
     @property
     def shape(self) -> tuple[int]:
+        """The number of elements, which is public.
+
+        >>> df["ward"].value_counts(sort=False).shape
+        (4,)
+        """
         return (self.size,)
 
     @property
     def dtype(self) -> str:
+        """The type of the private numbers.
+
+        >>> df["ward"].value_counts(sort=False).dtype
+        'int64'
+        """
         return "int64" if self._value.whole else "float64"
 
-    def keys(self) -> Any:
+    def keys(self) -> pandas.Index[Any]:
+        """The public labels.
+
+        >>> list(df["ward"].value_counts(sort=False).keys())[0]
+        'cardiology'
+        """
         return self.index
 
     def __len__(self) -> int:
         return self.size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[SensitiveInt | SensitiveFloat]:
         return (self._at(i) for i in range(self.size))
 
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        """Each label with its private number."""
+    def items(self) -> Iterator[tuple[Any, SensitiveInt | SensitiveFloat]]:
+        """Each label with its private number.
+
+        >>> noisy = {ward: n.reveal(eps=1) for ward, n in df["ward"].value_counts(sort=False).items()}
+        """
         return ((label, self._at(i)) for i, label in enumerate(self._labels()))
 
-    def to_dict(self) -> dict[Any, Any]:
-        """A dict of private numbers."""
+    def to_dict(self) -> dict[Any, SensitiveInt | SensitiveFloat]:
+        """A dict of private numbers.
+
+        >>> x = df["ward"].value_counts(sort=False).to_dict()["surgery"]
+        """
         return dict(self.items())
 
     def __contains__(self, label: Any) -> bool:
@@ -176,10 +232,18 @@ class SensitiveSeries(Vector):
 
     @property
     def iloc(self) -> Positions:
+        """Elements by their public position.
+
+        >>> x = df["ward"].value_counts(sort=False).iloc[0]
+        """
         return Positions(self.size, self._taken, self._at)
 
     @property
-    def loc(self) -> SensitiveSeries:
+    def loc(self) -> Self:
+        """Elements by their public label.
+
+        >>> x = df["ward"].value_counts(sort=False).loc["surgery"]
+        """
         return self
 
     at = loc
@@ -194,11 +258,17 @@ class SensitiveSeries(Vector):
         return self._stack(positions, [known[i] for i in positions], self._axes[0])
 
     def head(self, n: int = 5) -> SensitiveSeries:
-        """The first elements."""
+        """The first elements.
+
+        >>> x = df["ward"].value_counts(sort=False).head(2)
+        """
         return self._taken(list(range(self.size))[:n])
 
     def tail(self, n: int = 5) -> SensitiveSeries:
-        """The last elements."""
+        """The last elements.
+
+        >>> x = df["ward"].value_counts(sort=False).tail(2)
+        """
         return self._taken(list(range(self.size))[-n:] if n else [])
 
     def __getitem__(self, key: Any) -> Any:
@@ -214,71 +284,120 @@ class SensitiveSeries(Vector):
             return self._stack(range(at, at + len(columns)), columns, self._axes[1])
         return self._at(_need(labels, key))
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        """An element, or the default if there is none of this label."""
-        return default if position(self._labels(), key) is None else self[key]
+    def get(self, key: Any, default: T | None = None) -> SensitiveInt | SensitiveFloat | T | None:
+        """An element, or the default if there is none of this label.
 
-    def max(self) -> Any:
-        """The largest element, as a private number. For its label: .idxmax(eps=…)."""
+        >>> df["ward"].value_counts(sort=False).get("oncology") is None
+        True
+        """
+        found = position(self._labels(), key)
+        return default if found is None else self._at(found)
+
+    def max(self) -> SensitiveInt | SensitiveFloat:
+        """The largest element, as a private number. For its label: .idxmax(eps=…).
+
+        >>> df["ward"].value_counts(sort=False).max().reveal(eps=1)
+        ≈ 1000
+        """
         return number(Extreme("max", self._value))
 
-    def min(self) -> Any:
-        """The smallest element, as a private number. For its label: .idxmin(eps=…)."""
+    def min(self) -> SensitiveInt | SensitiveFloat:
+        """The smallest element, as a private number. For its label: .idxmin(eps=…).
+
+        >>> x = df["ward"].value_counts(sort=False).min().reveal(eps=1)
+        """
         return number(Extreme("min", self._value))
 
-    def sum(self) -> Any:
-        """The sum of all elements, as a private number."""
+    def sum(self) -> SensitiveInt | SensitiveFloat:
+        """The sum of all elements, as a private number.
+
+        >>> df["ward"].value_counts(sort=False).sum().reveal(eps=1)
+        ≈ 2000
+        """
         return number(Total(self._value))
 
-    def mean(self) -> Any:
-        """The mean of all elements, whose number is public, as a private number."""
+    def mean(self) -> SensitiveInt | SensitiveFloat:
+        """The mean of all elements, whose number is public, as a private number.
+
+        >>> df["ward"].value_counts(sort=False).mean().reveal(eps=1)
+        ≈ 500
+        """
         return number(Scale(Total(self._value), Fraction(1, self.size)))
 
-    def abs(self) -> SensitiveSeries:
-        """Absolute values."""
-        absolute: SensitiveSeries = abs(self)
-        return absolute
+    def abs(self) -> Self:
+        """Absolute values.
 
-    def rename(self, name: Any) -> SensitiveSeries:
-        """The same numbers under another name."""
-        return SensitiveSeries(self._value, name, self._axes)
+        >>> x = (df["ward"].value_counts(sort=False) - 500).abs()
+        """
+        return self.__abs__()
+
+    def rename(self, name: Any) -> Self:
+        """The same numbers under another name.
+
+        >>> df["ward"].value_counts(sort=False).rename("stays").name
+        'stays'
+        """
+        return type(self)(self._value, name, self._axes)
 
     def unstack(self) -> SensitiveDataFrame:
-        """The last level of the index as columns."""
+        """The last level of the index as columns.
+
+        >>> x = df.value_counts(["sex", "ward"], sort=False).unstack()
+        """
         if len(self._axes) < 2:
             raise PlanError("unstack needs an index of several levels", do="group by several columns first")
         return SensitiveDataFrame(self._value, self._axes)
 
-    def _public(self, answer: Any) -> Any:
+    def _public(self, answer: Any) -> pandas.Series[float]:
         import pandas
 
         return pandas.Series(answer, index=self.index, name=self.name, dtype="float64")
 
 
-class SensitiveDataFrame(Vector):
+class SensitiveDataFrame(Vector["pandas.DataFrame"]):
     """A table of private numbers with public rows and columns (from crosstab, or sums of several columns)."""
 
     _shown_class = "pandas.core.frame.DataFrame"
     ndim = 2
 
-    def _wrap(self, value: Value) -> SensitiveDataFrame:
-        return SensitiveDataFrame(value, self._axes)
+    def _wrap(self, value: Value) -> Self:
+        return type(self)(value, self._axes)
 
     @property
-    def index(self) -> Any:
-        """The public row labels."""
-        return index_of(self._value.index[:-1], self._axes[:-1])
+    def index(self) -> pandas.Index[Any]:
+        """The public row labels.
+
+        >>> list(pd.crosstab(df["sex"], df["ward"]).index)
+        ['F', 'M']
+        """
+        found: pandas.Index[Any] = index_of(self._value.index[:-1], self._axes[:-1])
+        return found
 
     @property
-    def columns(self) -> Any:
-        """The public column labels."""
-        return index_of(self._value.index[-1:], self._axes[-1:])
+    def columns(self) -> pandas.Index[Any]:
+        """The public column labels.
 
-    def keys(self) -> Any:
+        >>> list(pd.crosstab(df["sex"], df["ward"]).columns)
+        ['cardiology', 'geriatrics', 'maternity', 'surgery']
+        """
+        found: pandas.Index[Any] = index_of(self._value.index[-1:], self._axes[-1:])
+        return found
+
+    def keys(self) -> pandas.Index[Any]:
+        """The public column labels.
+
+        >>> list(pd.crosstab(df["sex"], df["ward"]).keys())[0]
+        'cardiology'
+        """
         return self.columns
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns, which are public.
+
+        >>> pd.crosstab(df["sex"], df["ward"]).shape
+        (2, 4)
+        """
         width = len(self._value.index[-1])
         return (self.size // width, width)
 
@@ -316,25 +435,43 @@ class SensitiveDataFrame(Vector):
         return self._column(_need(self._columns(), key))
 
     def items(self) -> Iterator[tuple[Any, SensitiveSeries]]:
-        """Each column's label, with the column."""
+        """Each column's label, with the column.
+
+        >>> x = dict(pd.crosstab(df["sex"], df["ward"]).items())["surgery"]
+        """
         return ((label, self._column(j)) for j, label in enumerate(self._columns()))
 
     def iterrows(self) -> Iterator[tuple[Any, SensitiveSeries]]:
-        """Each row's label, with the row."""
+        """Each row's label, with the row.
+
+        >>> x = dict(pd.crosstab(df["sex"], df["ward"]).iterrows())["F"]
+        """
         return ((label, self._row(i)) for i, label in enumerate(self._rows()))
 
     @property
     def loc(self) -> Cells:
+        """Rows, or single numbers, by their public labels.
+
+        >>> pd.crosstab(df["sex"], df["ward"]).loc["F", "surgery"].reveal(eps=1)
+        ≈ 560
+        """
         return Cells(self, by_label=True)
 
     at = loc
 
     @property
     def iloc(self) -> Cells:
+        """Rows, or single numbers, by their public positions.
+
+        >>> x = pd.crosstab(df["sex"], df["ward"]).iloc[0, 3]
+        """
         return Cells(self, by_label=False)
 
     def sum(self, axis: Any = 0) -> SensitiveSeries:
-        """The sum of each column (axis=1: of each row), as private numbers."""
+        """The sum of each column (axis=1: of each row), as private numbers.
+
+        >>> x = pd.crosstab(df["sex"], df["ward"]).sum(axis=1).reveal(eps=1)
+        """
         down = axis in (0, "index")
         lines = [self._column(j) for j in range(self.shape[1])] if down else [self._row(i) for i in range(len(self))]
         labels = self._value.index[-1] if down else flat_labels(self._value.index[:-1])
@@ -343,7 +480,7 @@ class SensitiveDataFrame(Vector):
         shown = labels if down or len(axes) > 1 else self._value.index[0]
         return SensitiveSeries(Stack(tuple(Total(line._value) for line in lines), tuple(shown)), None, (axis_,))
 
-    def _public(self, answer: Any) -> Any:
+    def _public(self, answer: Any) -> pandas.DataFrame:
         import numpy
 
         import pandas

@@ -23,8 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import privjail.pandas.io as opening
-from privjail import client, session
+import privjail.pandas.io as reading
+from privjail import client, opening, session
 from privjail import pandas as face
 from privjail.catalogue.schema import read_schema
 from privjail.engines import polars as engines
@@ -97,8 +97,8 @@ class Run:
     # -- opening data
 
     def _doors(self) -> None:
-        plain_csv, plain_parquet, plain_open = opening.read_csv, opening.read_parquet, opening._open
-        plain_release, plain_frame = Jail.release, opening.from_frame
+        plain_csv, plain_parquet, plain_open = reading.read_csv, reading.read_parquet, opening.open_here
+        plain_release, plain_frame = Jail.release, reading.from_frame
 
         def read(reader: Any) -> Any:
             def opened(path: Any, schema: Any = None, **options: Any) -> Any:
@@ -121,10 +121,10 @@ class Run:
         def open_(identity: str, name: str, *rest: Any) -> Any:
             return plain_open(identity, self.renamed.get(name, name), *rest)
 
-        for place in (opening, face):
+        for place in (reading, face):
             place.read_csv, place.read_parquet = read(plain_csv), read(plain_parquet)  # type: ignore[attr-defined]
             place.from_frame = from_frame  # type: ignore[attr-defined]
-        opening._open = open_  # type: ignore[assignment]
+        opening.open_here = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
         Jail.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
         import privjail

@@ -1,4 +1,4 @@
-"""What columns share: building expressions, and bringing operands onto the same rows."""
+"""Row-wise expressions from what an analyst wrote: constants, types, and operands brought onto the same rows."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ def literal(value: Any) -> Lit:
         raise PlanError(str(e)) from None
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a public argument stands for a missing value: None, NA, NaT or NaN."""
+    if isinstance(value, Prisoner):
+        return False
+    lit = literal(value)
+    return lit.value is None or lit.value != lit.value
+
+
 def typed(expr: Expr, other: Any = None) -> Expr:
     """An untyped column, read as what it is compared or computed with."""
     if not isinstance(expr.domain, UntypedDomain):
@@ -63,10 +71,9 @@ def numeric(expr: Expr) -> Expr:
 
 def constant_like(value: Any) -> Expr:
     """A public constant as a column."""
-    lit = literal(value)
-    if lit.value is None or lit.value != lit.value:
+    if is_missing(value):
         raise PlanError("a missing value is no constant", do="use .mask(…) to make values missing")
-    return Constant(lit)
+    return Constant(literal(value))
 
 
 def same_rows(*operands: tuple[Rows, Expr]) -> tuple[Rows, list[Expr]]:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from privjail.ops.ranks import Ranks
-from privjail.pandas.statistics import CANDIDATES, answer, extreme_ask, points, quantile_ask
 from privjail.plan.domain import FloatDomain, IntDomain
+from privjail.statistics.quantile import CANDIDATES, candidate, candidates_of, extreme_ask, quantile_ask
 
 from ..tables import World
 
 
 def candidates(domain: Any) -> list[Any]:
     world = World((("x", domain),), ())
-    return [lit.value for lit in points(domain, world.source, world.column("x"))]
+    return [lit.value for lit in candidates_of(world.source, world.column("x"), "a quantile")]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_each_ask_offers_all_of_them(domain: Any) -> None:
     asks += [extreme_ask(rows, x, which, Fraction(1)) for which in ("min", "max")]
     for ask in asks:
         assert isinstance(ask.value, Ranks) and list(ask.value.index[0]) == known
-        assert [answer(ask, i) for i in (0, len(known) - 1)] == [domain.lower, domain.upper]
+        assert [candidate(ask, i) for i in (0, len(known) - 1)] == [domain.lower, domain.upper]
     quarter, least, most = (ask.value for ask in asks)
     assert (quarter.below, quarter.above, quarter.target) == (Fraction(3, 4), Fraction(1, 4), 0)
     assert (least.below, least.above) == (1, 0) and least.target > 0

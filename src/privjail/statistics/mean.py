@@ -1,0 +1,98 @@
+"""Means: noisy sums over noisy counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail import session
+from privjail.budget.amounts import amount
+from privjail.errors import PlanError, unbounded
+from privjail.mechanisms.laplace import Laplace
+from privjail.ops.arithmetic import Arithmetic, is_number
+from privjail.ops.carried import Constant
+from privjail.ops.cast import Cast
+from privjail.ops.clip import Clip
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import negation
+from privjail.ops.tally import Tally
+from privjail.plan.domain import FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit
+from privjail.plan.rows import Rows
+from privjail.release import Ask
+from privjail.rowwise import numeric
+
+
+class CentredColumn:
+    """A bounded column, and its values measured from the middle of the range.
+
+    From the middle the largest absolute value is half the range: half the noise, or less.
+    """
+
+    def __init__(self, rows: Rows, expr: Expr) -> None:
+        expr = numeric(expr)
+        domain = expr.domain
+        if not isinstance(domain, (IntDomain, FloatDomain)):
+            raise PlanError(f"a mean needs numbers, not {domain.dtype}", plan=f"{rows} | {expr}")
+        if not domain.bounded:
+            raise unbounded(f"{rows} | {expr}")
+        self.rows, self.expr = rows, Cast(expr, "Float64")
+        self.low, self.high = float(domain.lower), float(domain.upper)
+        self.middle = self.low / 2 + self.high / 2
+        self.nullable = domain.nullable
+
+    def present(self) -> Expr | None:
+        """Where the column has a value; None if it has one everywhere."""
+        return negation(IsNull(_missing_alike(self.expr))) if self.nullable else None
+
+    def deviation(self) -> Expr:
+        return Arithmetic("-", self.expr, Constant(Lit.of(self.middle)))
+
+    def square(self) -> Expr:
+        return Arithmetic("*", self.deviation(), self.deviation())
+
+    def mean(self, total: float, count: float) -> float:
+        """The mean from noisy parts; within the range even for an empty table."""
+        return min(max(self.middle + total / max(count, 1.0), self.low), self.high)
+
+    def variance(self, squares: float, total: float, count: float) -> float:
+        """The variance from noisy parts; within its possible range even for an empty table."""
+        n = max(count, 2.0)
+        spread = (squares - total * total / n) / (n - 1)
+        return min(max(spread, 0.0), (self.high - self.low) ** 2 / 2)
+
+
+def _missing_alike(expr: Expr) -> Expr:
+    """A simpler column that is missing in the same rows: neither clip nor a cast of numbers to floats loses any."""
+    while isinstance(expr, Clip) or isinstance(expr, Cast) and expr.to == "Float64" and is_number(expr.a.domain):
+        expr = expr.a
+    return expr
+
+
+def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
+    """The mean of several columns for one eps: each needs a sum, and all without nulls share a count."""
+    total = amount(eps)
+    centred = {name: CentredColumn(rows, expr) for name, expr in columns.items()}
+    if not centred:
+        raise PlanError("there is no column to average")
+    counts = list(dict.fromkeys(Tally(rows, (), c.present()) for c in centred.values()))
+    sums = [Tally(rows, (), c.deviation()) for c in centred.values()]
+    share = Laplace(total / (len(counts) + len(sums)))
+    answers = session.release([Ask(v, share) for v in (*counts, *sums)])
+    known = dict(zip(counts, answers, strict=False))
+    return {
+        name: c.mean(answer, known[Tally(rows, (), c.present())])
+        for (name, c), answer in zip(centred.items(), answers[len(counts) :], strict=True)
+    }
+
+
+def group_means(rows: Rows, keys: tuple[Expr, ...], columns: dict[Any, Expr], eps: Any) -> dict[Any, list[float]]:
+    """The means of several columns in each group, for one eps in all: half for sums, half for counts."""
+    centred = {name: CentredColumn(rows, expr) for name, expr in columns.items()}
+    share = Laplace(amount(eps) / (2 * len(centred)))
+    parts = [Tally(rows, keys, v) for c in centred.values() for v in (c.deviation(), c.present())]
+    answers = session.release([Ask(v, share) for v in parts])
+    return {
+        name: [c.mean(total, count) for total, count in zip(answers[2 * i], answers[2 * i + 1], strict=True)]
+        for i, (name, c) in enumerate(centred.items())
+    }
