@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from privjail.histograms import Law, ahp, dawa, ours, partition, php
+from privjail.histograms import Law, ahp, dawa, partition, php
+from privjail.histograms import block_tree as ours
 from privjail.histograms.buckets import averages, sums_of
 from privjail.histograms.deviations import GRID, Deviations, steps
 from privjail.histograms.structure_first import Structure

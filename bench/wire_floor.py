@@ -18,8 +18,8 @@ from concurrent import futures
 from pathlib import Path
 from typing import Any
 
-from privjail.jail.rpc import grpc
-from privjail.jail.tls import make_certificates
+from privjail.server.tls import make_certificates
+from privjail.server.wire.rpc import grpc
 
 PAUSE, RUNS, MESSAGE = 0.001, 300, bytes(200)
 

@@ -210,7 +210,7 @@ def tree(df: Any) -> None:
 def attacks(df: Any, jail: Any) -> None:
     import privjail as pj
     from privjail import pandas as pd
-    from privjail.jail import privjail_pb2 as pb
+    from privjail.server.wire import privjail_pb2 as pb
 
     count = df[(df["age"] == 90) & (df["education"] == "Doctorate")].shape[0]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
 from privjail.plan.domain import Domain
 
 Row = tuple[Any, ...]

@@ -17,12 +17,12 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.group_head import GroupHead
-from privjail.ops.source import Unit
-from privjail.ops.tally import Tally
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.source import Unit
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.value import Value
-from privjail.release import Ask, Jail
+from privjail.release import Query, ReleaseGate
 
 from .ops.checking import frame
 from .tables import World
@@ -46,14 +46,14 @@ class Watched:
         return [[0] * v.size if v.index else 0 for v in values]
 
 
-def jail() -> tuple[Jail, Watched]:
+def jail() -> tuple[ReleaseGate, Watched]:
     engine = Watched()
-    made = Jail(engine, Ledger())
+    made = ReleaseGate(engine, Ledger())
     made.open(ANY.source.dataset, frame(ANY.source, ()), ApproxDP(100, Fraction(1, 2)))
     return made, engine
 
 
-def untouched(made: Jail, engine: Watched) -> bool:
+def untouched(made: ReleaseGate, engine: Watched) -> bool:
     return [a.total() for a in made.ledger.accounts()] == [(0, 0)] and not engine.asked and made.audit == []
 
 
@@ -67,14 +67,14 @@ def test_what_has_no_bound_is_refused_before_it_is_charged(mechanism: Mechanism)
     """V-11: each mechanism's own check stands before the ledger."""
     made, engine = jail()
     with pytest.raises(DPError, match="no finite sensitivity|unbounded|bound"):
-        made.release([Ask(COUNTS, mechanism)])
+        made.release([Query(COUNTS, mechanism)])
     assert untouched(made, engine)
 
 
 def test_every_ask_is_checked_not_only_the_first() -> None:
     made, engine = jail()
-    fine = Ask(Tally(BOUNDED, (), None), Laplace(ONE))
-    for asks in ([fine, Ask(COUNT, Laplace(ONE))], [Ask(COUNT, Laplace(ONE)), fine]):
+    fine = Query(Tally(BOUNDED, (), None), Laplace(ONE))
+    for asks in ([fine, Query(COUNT, Laplace(ONE))], [Query(COUNT, Laplace(ONE)), fine]):
         with pytest.raises(DPError):
             made.release(asks)
         assert untouched(made, engine)
@@ -86,7 +86,7 @@ def test_every_ask_is_checked_not_only_the_first() -> None:
 def test_a_choice_among_nothing_is_refused_before_it_is_charged(mechanism: Mechanism) -> None:
     made, engine = jail()
     with pytest.raises(PlanError):
-        made.release([Ask(Tally(BOUNDED, (), None), mechanism)])
+        made.release([Query(Tally(BOUNDED, (), None), mechanism)])
     assert untouched(made, engine)
 
 
@@ -100,7 +100,7 @@ def test_nothing_to_release() -> None:
 def test_what_is_over_the_budget_is_not_computed() -> None:
     made, engine = jail()
     with pytest.raises(BudgetExceeded):
-        made.release([Ask(Tally(BOUNDED, (), None), Laplace(Fraction(101)))])
+        made.release([Query(Tally(BOUNDED, (), None), Laplace(Fraction(101)))])
     assert untouched(made, engine)
 
 
@@ -112,7 +112,7 @@ def test_what_fails_after_the_charge_stays_charged() -> None:
 
     engine.evaluate_all = fails  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
-        made.release([Ask(Tally(BOUNDED, (), None), Laplace(ONE))])
+        made.release([Query(Tally(BOUNDED, (), None), Laplace(ONE))])
     assert [a.total() for a in made.ledger.accounts()] == [(1, 0)] and made.audit is not None and len(made.audit) == 1
 
 

@@ -35,8 +35,9 @@ RESULTS = HOME / "build" / "mutants.jsonl"
 EQUIVALENT = HOME / "tools" / "equivalent_mutants.txt"
 PACKAGE = Path("src/privjail")
 # Where claims are made. What only works on released numbers, or only speaks, is not among it.
-TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker", "jail/state.py", "jail/charging.py",
-           "jail/decode.py", *(f"histograms/{name}.py" for name in (
+TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker",
+           "server/ledger/state.py", "server/ledger/charging.py", "server/wire/decode.py",
+           *(f"histograms/{name}.py" for name in (
                "counts", "deviations", "choice", "dawa", "php", "structure_first", "partition", "ahp", "buckets",
                "relation", "identity", "hierarchy", "wavelet")))  # fmt: skip
 # Tests that do not have the name of the file that they are about. The first are run first.
@@ -45,8 +46,12 @@ BESIDE = {
     "verify/checker/__init__.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
     "verify/checker/columns.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
     "verify/checker/tables.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
-    "jail/decode.py": ["tests/jail/test_decode.py", "tests/jail/test_messages.py", "tests/jail/test_lists.py"],
-    "jail/state.py": ["tests/jail/test_state.py", "tests/jail/test_ledger.py"],
+    "server/wire/decode.py": [
+        "tests/server/test_decode.py",
+        "tests/server/test_messages.py",
+        "tests/server/test_lists.py",
+    ],
+    "server/ledger/state.py": ["tests/server/test_state.py", "tests/server/test_ledger.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_samplers.py"],
     "mechanisms/mechanism.py": ["tests/mechanisms/test_grids.py"],
     "budget/tree.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],

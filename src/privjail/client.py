@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privjail import errors
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion, unlimited
-from privjail.collector import look_seldom
+from privjail.collector import raise_gc_threshold
 from privjail.errors import DPError, PlanError
-from privjail.ops.source import Source
+from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
-from privjail.release import Ask
+from privjail.release import Query
 
 if TYPE_CHECKING:
-    from privjail.jail.channel import Jail
+    from privjail.server.channel import Jail
 
 T = TypeVar("T")
 PATIENCE = 20.0  # seconds to keep trying while a jail restarts
@@ -37,9 +37,9 @@ class Connection:
     """A session with a jail, over a channel that the session closes when it ends, or cannot be opened."""
 
     def __init__(self, channel: Any, token: str, jail: Jail | None = None) -> None:
-        from privjail.jail import privjail_pb2 as pb
+        from privjail.server.wire import privjail_pb2 as pb
 
-        look_seldom()
+        raise_gc_threshold()
         self._pb, self._channel, self._jail = pb, channel, jail
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._stream: Stream | None = None
@@ -58,7 +58,7 @@ class Connection:
     # -- calls
 
     def _call(self, method: str, request: Any, reply: Any, patience: float = PATIENCE) -> Any:
-        from privjail.jail.rpc import grpc
+        from privjail.server.wire.rpc import grpc
 
         attempt = self._exchange if method == "Release" else self._unary(method, reply)
         deadline = time.monotonic() + patience
@@ -75,7 +75,7 @@ class Connection:
 
         Sending the same request again is safe: its id makes the jail answer and charge it once.
         """
-        from privjail.jail.channel import wait_for_connection
+        from privjail.server.channel import wait_for_connection
 
         if failed.code().name not in ("UNAVAILABLE", "CANCELLED"):
             raise _error(failed)
@@ -102,7 +102,7 @@ class Connection:
 
     def _exchange(self, request: Any) -> Any:
         """Release over the stream, which takes half the time of a call; by a call if the jail has no stream left."""
-        from privjail.jail.rpc import grpc
+        from privjail.server.wire.rpc import grpc
 
         # Until the answer is there, the stream is not ours to use again: whatever happens, an answer that is still on
         # its way must not be taken for the next one.
@@ -162,7 +162,7 @@ class Connection:
 
     def source(self, name: str) -> Source:
         """Open a data set by the curator's name for it."""
-        from privjail.jail import facts
+        from privjail.server.wire import facts
 
         def described() -> Any:
             request = self._pb.DescribeRequest(session=self._session, name=name)
@@ -174,7 +174,7 @@ class Connection:
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
-    def release(self, asks: list[Ask], request: bytes | None = None) -> list[Any]:
+    def release(self, asks: list[Query], request: bytes | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
 
         A request id of 16 bytes that was used before gives the answer of then, and costs nothing more.
@@ -183,8 +183,8 @@ class Connection:
         reply = self._in_session(lambda: self._send(number, asks))
         return [_public(answer) for answer in reply.answers]
 
-    def _send(self, number: bytes, asks: list[Ask]) -> Any:
-        from privjail.jail import encode
+    def _send(self, number: bytes, asks: list[Query]) -> Any:
+        from privjail.server.wire import encode
 
         new = encode.unsent([ask.value for ask in asks], self._numbers)
         gone, self._gone = self._gone, []
@@ -195,7 +195,7 @@ class Connection:
                 nodes=[encode.nodes(group, self._numbered(group), self._number) for group in new],
                 forget=gone,
                 asks=[
-                    self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism))
+                    self._pb.Query(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism))
                     for ask in asks
                 ],
                 caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
@@ -292,7 +292,7 @@ class Stream:
 
 def _refused(status: str, details: str) -> Exception:
     """What a call of its own would have raised."""
-    from privjail.jail.rpc import grpc
+    from privjail.server.wire.rpc import grpc
 
     class Refused(grpc.RpcError):  # type: ignore[misc]
         def code(self) -> Any:
@@ -343,7 +343,7 @@ def _error(e: Any) -> DPError:
 
 
 def _unreachable(e: Any) -> DPError:
-    from privjail.jail.rpc import grpc
+    from privjail.server.wire.rpc import grpc
 
     if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return DPError("the request is too large for this jail", do="release less at once")
@@ -358,7 +358,7 @@ def connect(
     user_certificate: Any = None, insecure_loopback: bool = False,
 ) -> Connection:  # fmt: skip
     """Connect to a jail: by the connection file that the curator gave, or by address, token and certificate."""
-    from privjail.jail.channel import Jail
+    from privjail.server.channel import Jail
 
     if token is None and Path(address).is_file():
         given = json.loads(Path(address).read_text(encoding="utf-8"))

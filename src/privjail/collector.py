@@ -8,7 +8,7 @@ USUAL = (700, 2_000)  # new objects after which the versions of Python look for 
 SELDOM = 20_000
 
 
-def look_seldom() -> None:
+def raise_gc_threshold() -> None:
     """A plan is thousands of small objects that are freed without any search; to look anyway costs a fifth of the time.
 
     A program that has set its own pace, or has turned the search off, keeps what it chose.

@@ -12,7 +12,7 @@ from privjail import session
 from privjail.budget.notions import Notion, PureDP
 from privjail.catalogue.schema import read_schema
 from privjail.errors import PlanError, SchemaError
-from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
 
 _frame_numbers = itertools.count(1)
 _held_files: dict[str, int] = {}  # open handles: no other file can get the inode of one that was deleted meanwhile

@@ -18,13 +18,13 @@ from privjail.budget.notions import Notion
 from privjail.errors import BudgetError, PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
-from privjail.ops.source import Dataset, Source
+from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell, charged
 from privjail.plan.value import Value
 
 
 @dataclass(frozen=True)
-class Ask:
+class Query:
     """One value to release, and the mechanism to release it through."""
 
     value: Value
@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass
-class Jail:
+class ReleaseGate:
     """Holds the data, the ledger and the noise."""
 
     engine: Any
@@ -87,7 +87,7 @@ class Jail:
             self.noise.prepare()
         return source
 
-    def release(self, asks: Sequence[Ask]) -> list[Any]:
+    def release(self, asks: Sequence[Query]) -> list[Any]:
         """Answer several asks at once: all are charged, or none."""
         if not asks:
             raise PlanError("there is nothing to release")
@@ -103,11 +103,11 @@ class Jail:
             found = self.engine.evaluate_all(ask.value for ask in asks)
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
-    def charges(self, ask: Ask) -> list[Charge]:
+    def charges(self, ask: Query) -> list[Charge]:
         return where_charged(ask, lambda root: self.ledger.account(root).notion)
 
 
-def where_charged(ask: Ask, notion_of: Callable[[Cell], Notion]) -> list[Charge]:
+def where_charged(ask: Query, notion_of: Callable[[Cell], Notion]) -> list[Charge]:
     """Where an ask is charged, and how much: a function of the program and the schema only.
 
     A loss that is not proportional to the distance is charged above the first partition in which one
@@ -117,7 +117,7 @@ def where_charged(ask: Ask, notion_of: Callable[[Cell], Notion]) -> list[Charge]
     for root in dict.fromkeys(cell.root for cell in ask.value.cells):
         notion = notion_of(root)
         cells = [cell for cell in ask.value.cells if cell.root is root]
-        if ask.value.capped or not ask.mechanism.proportional(notion, ask.value):
+        if ask.value.has_constant_bound or not ask.mechanism.proportional(notion, ask.value):
             cells = [cell.unsplit() for cell in cells]
         cost = notion.cost(ask.mechanism.loss)
         out.extend((cell, cost) for cell in charged(cells))

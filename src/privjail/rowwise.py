@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.carried import Carried, Constant
-from privjail.ops.cast import Cast
-from privjail.ops.compare import Compare
-from privjail.ops.logic import negation
-from privjail.ops.window import Lag, Window
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Carried, Constant
+from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.logic import negation
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import BoolDomain, TextDomain, UntypedDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node

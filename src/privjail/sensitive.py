@@ -17,11 +17,11 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.numbers import Absolute, Add, Extreme, Known, Offset, Scale, Stack
+from privjail.ops.numbers.combine import Absolute, Add, Extreme, Offset, PublicNumber, Scale, Stack
 from privjail.plan.distance import Distance
 from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
-from privjail.release import Ask
+from privjail.release import Query
 
 _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"}
 
@@ -174,7 +174,7 @@ class Sensitive(Prisoner, Generic[Public]):
         return high
 
     def _release(self, mechanism: Mechanism) -> Public:
-        return self._public(session.release([Ask(self._value, mechanism)])[0])
+        return self._public(session.release([Query(self._value, mechanism)])[0])
 
     def _public(self, answer: Any) -> Public:
         """The answer as the analyst gets it."""
@@ -256,7 +256,7 @@ def _values(x: Any, verb: str) -> tuple[list[Any], Value]:
         raise PlanError(f"{verb} needs a private vector, or a list or dict of private numbers")
     if not items:
         raise PlanError(f"{verb} needs at least one private number")
-    values = [_need_sensitive(v, verb)._value if isinstance(v, Prisoner) else Known(exact(v)) for v in items]
+    values = [_need_sensitive(v, verb)._value if isinstance(v, Prisoner) else PublicNumber(exact(v)) for v in items]
     return keys, Stack(tuple(values), tuple(range(len(values))))
 
 
@@ -324,7 +324,7 @@ def _additive(x: Any, mechanism: Mechanism, verb: str) -> Any:
     if isinstance(x, (Prisoner, int, float)):
         return _need_sensitive(x, verb)._release(mechanism)
     keys, vector = _values(x, verb)
-    answers = session.release([Ask(vector, mechanism)])[0]
+    answers = session.release([Query(vector, mechanism)])[0]
     return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
 
 
@@ -340,7 +340,7 @@ def exponential_mechanism(scores: Any, *, eps: Any) -> Any:
     >>> x = pj.exponential_mechanism(df["ward"].value_counts(sort=False), eps=1)
     """
     keys, vector = _values(scores, "exponential_mechanism")
-    return keys[session.release([Ask(vector, Exponential(amount(eps)))])[0]]
+    return keys[session.release([Query(vector, Exponential(amount(eps)))])[0]]
 
 
 @overload
@@ -355,7 +355,7 @@ def noisy_max(scores: Any, *, eps: Any) -> Any:
     >>> x = pj.noisy_max(df["ward"].value_counts(sort=False), eps=1)
     """
     keys, vector = _values(scores, "noisy_max")
-    return keys[session.release([Ask(vector, NoisyMax(amount(eps)))])[0]]
+    return keys[session.release([Query(vector, NoisyMax(amount(eps)))])[0]]
 
 
 @overload
@@ -370,7 +370,7 @@ def noisy_min(scores: Any, *, eps: Any) -> Any:
     >>> x = pj.noisy_min(df["ward"].value_counts(sort=False), eps=1)
     """
     keys, vector = _values(scores, "noisy_min")
-    return keys[session.release([Ask(vector, NoisyMax(amount(eps), smallest=True))])[0]]
+    return keys[session.release([Query(vector, NoisyMax(amount(eps), smallest=True))])[0]]
 
 
 @overload
@@ -385,7 +385,7 @@ def top_k(scores: Any, k: int, *, eps: Any) -> list[Any]:
     >>> x = pj.top_k(df["ward"].value_counts(sort=False), 2, eps=1)
     """
     keys, vector = _values(scores, "top_k")
-    chosen = session.release([Ask(vector, NoisyMax(amount(eps), k=k))])[0]
+    chosen = session.release([Query(vector, NoisyMax(amount(eps), k=k))])[0]
     return [keys[i] for i in (chosen if k > 1 else [chosen])]
 
 
@@ -401,7 +401,7 @@ def above_threshold(queries: Any, threshold: Any, *, eps: Any) -> Any:
     >>> x = pj.above_threshold(df["ward"].value_counts(sort=False), 500, eps=1)
     """
     keys, vector = _values(queries, "above_threshold")
-    found = session.release([Ask(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
+    found = session.release([Query(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
     return None if found is None else keys[found]
 
 

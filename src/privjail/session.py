@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
-from privjail.collector import look_seldom
+from privjail.collector import raise_gc_threshold
 from privjail.errors import DPError, InternalError
-from privjail.ops.source import Dataset, Source
-from privjail.release import Ask, Jail
+from privjail.ops.rows.source import Dataset, Source
+from privjail.release import Query, ReleaseGate
 
 if TYPE_CHECKING:
     from privjail.client import Connection
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 _connection: Connection | None = None
 
 #: called with the asks before each release; what they return is called once it has been answered
-witnesses: list[Callable[[list[Ask]], Callable[[], None]]] = []
+witnesses: list[Callable[[list[Query]], Callable[[], None]]] = []
 
 
 @cache
-def jail() -> Jail:
+def jail() -> ReleaseGate:
     """The jail of this process."""
-    from privjail.engines.polars import PolarsEngine
+    from privjail.engines.polars.engine import PolarsEngine
 
-    look_seldom()
-    return Jail(PolarsEngine())
+    raise_gc_threshold()
+    return ReleaseGate(PolarsEngine())
 
 
 def connection() -> Connection | None:
@@ -63,7 +63,7 @@ def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
     return jail().open(dataset, frame, notion)
 
 
-def release(asks: list[Ask]) -> list[Any]:
+def release(asks: list[Query]) -> list[Any]:
     """Answer several asks at once, or fail with an error made from public facts only."""
     prepared = [witness(asks) for witness in witnesses]
     answers = _released(asks)
@@ -72,7 +72,7 @@ def release(asks: list[Ask]) -> list[Any]:
     return answers
 
 
-def _released(asks: list[Ask]) -> list[Any]:
+def _released(asks: list[Query]) -> list[Any]:
     if _connection is not None:
         return _connection.release(asks)
     try:

@@ -18,7 +18,7 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def told(notes: Console) -> Iterator[None]:
+def errors_as_messages(notes: Console) -> Iterator[None]:
     """What is wrong and what to do, without a traceback that might show a value."""
     try:
         yield

@@ -21,7 +21,7 @@ from privjail.budget.notions import ZCDP, ApproxDP, Loss, Notion, PureDP, RenyiD
 from privjail.errors import InternalError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.pandas import read_csv
-from privjail.release import Ask
+from privjail.release import Query
 
 from ..budget.people import SCHEMA, People, rows
 from ..plan.trees import new_source
@@ -134,7 +134,7 @@ def test_a_failure_after_the_charge_stays_charged_v25(monkeypatch: pytest.Monkey
     people = People(budget=1)
     value = people.df.shape[0]._value
     with pytest.raises(InternalError, match="stays charged"):
-        session.release([Ask(value, Breaking())])
+        session.release([Query(value, Breaking())])
     assert people.cost() == Fraction(1, 4)
 
     def fail(_: Any) -> Any:
@@ -379,7 +379,7 @@ def test_groups_that_change_together_are_charged_apart_only_for_proportional_los
         ledger.open(groups[0].cells[0].root, "people", ApproxDP())
         jail = type(session.jail())(engine=None, ledger=ledger)
         for value in groups:
-            ledger.charge(jail.charges(Ask(value, mechanism)))  # type: ignore[arg-type]
+            ledger.charge(jail.charges(Query(value, mechanism)))  # type: ignore[arg-type]
         return ledger.accounts()[0].total()[1]
 
     honest, lying = NameAndShame(False), NameAndShame(True)

@@ -219,13 +219,13 @@ def test_the_audit_log_is_written_before_the_noise_is_drawn_v6() -> None:
             seen.append(len(session.jail().audit))
             return super().sample(value, exact, noise)
 
-    from privjail.release import Ask
+    from privjail.release import Query
 
-    session.release([Ask(people.df.shape[0]._value, Late(Fraction(1)))])
+    session.release([Query(people.df.shape[0]._value, Late(Fraction(1)))])
     assert seen == [before + 1]
 
 
 def test_single_numbers_and_vectors_use_the_same_scale() -> None:
     for mechanism in (Laplace(Fraction(1, 3)), Laplace(Fraction(2))):
-        one, many = mechanism.plan(single(3)), mechanism.plan(vector(3, 1))
+        one, many = mechanism.calibrate(single(3)), mechanism.calibrate(vector(3, 1))
         assert one == many

@@ -27,7 +27,7 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import listed
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.release import Ask
+from privjail.release import Query
 
 _names = itertools.count()
 SCHEMA = {
@@ -75,7 +75,7 @@ class Session:
         frame = pandas.DataFrame(rows, columns=list(SCHEMA)).astype(object)
         self.tables = [pd.from_frame(frame, self.name, SCHEMA, budget=budget, **unit)]
         self.numbers: list[Any] = []
-        self.asks: list[Ask] = []
+        self.asks: list[Query] = []
         self.public: list[str] = []
         self.zcdp = budget is not None
 
@@ -263,7 +263,7 @@ class Session:
         if value.index and value.joint.size <= 6:
             choices += [NoisyMax(eps), NoisyMax(eps, smallest=True), Exponential(eps)]
         mechanism = Gaussian(rho=eps) if self.zcdp else pick.choice(choices)
-        ask, jail = Ask(value, mechanism), session.jail()
+        ask, jail = Query(value, mechanism), session.jail()
         try:
             mechanism.check(value)
             jail.ledger.charge(jail.charges(ask))
@@ -273,7 +273,7 @@ class Session:
         self.asks.append(ask)
         joint = value.joint
         norms = [None if x is None else str(Fraction(x)) for x in (joint.l1, joint.l2, joint.linf)]
-        facts = (value.index, norms, value.grid, value.monotone, value.capped)
+        facts = (value.index, norms, value.grid, value.monotone, value.has_constant_bound)
         self.public.append(f"{facts} {sorted(map(str, value.cells))} {value}".replace(self.name, ""))
 
     def exact(self, i: int) -> list[int]:
@@ -353,14 +353,14 @@ def softmax(scores: list[int], factor: float) -> list[float]:
     return [(s - best) * factor - total for s in scores]
 
 
-def loss(ask: Ask, x: list[int], y: list[int]) -> float:
+def loss(ask: Query, x: list[int], y: list[int]) -> float:
     """The largest log-ratio of the probabilities of one answer (Gaussian: the ρ)."""
     value, mechanism = ask.value, ask.mechanism
     if x == y:
         return 0.0
     match mechanism:
         case Laplace():
-            grid, scale = mechanism.plan(value)
+            grid, scale = mechanism.calibrate(value)
             return sum(abs(grid.place(a) - grid.place(b)) for a, b in zip(x, y, strict=True)) / scale
         case Gaussian():
             square = sum(((a - b) * value.grid) ** 2 for a, b in zip(x, y, strict=True))

@@ -16,7 +16,7 @@ from privjail import pandas as pd
 from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.load import enforce
 from privjail.catalogue.schema import read_schema
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from tests.pandas.seen import seen
 
 CANARY = "canary-51f0"
@@ -320,7 +320,7 @@ def held_and_left(tmp_path, series, declared):
     from privjail.catalogue.disk import OnDisk
     from privjail.catalogue.load import enforce
     from privjail.catalogue.schema import read_schema
-    from privjail.ops.source import Unit
+    from privjail.ops.rows.source import Unit
 
     frame = polars.DataFrame({"v": series})
     frame.write_parquet(tmp_path / "v.parquet")

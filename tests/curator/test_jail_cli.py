@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from privjail.curator.folder import JailFolder
-from privjail.jail.events import VERSION
+from privjail.server.ledger.events import VERSION
 from privjail.errors import DPError
-from privjail.jail.catalogue import Catalogue
+from privjail.server.catalogue import Catalogue
 
 from ..jail.jails import ENV, PRIVJAIL, Served, count, free_port, serving
 from ..jail.postgresql import Server, start

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from privjail.curator.folder import JailFolder
-from tests.jail.jails import Served, Zygote, count, make_jail, wait_gone
+from tests.server.jails import Served, Zygote, count, make_jail, wait_gone
 
 UNIT = Path(__file__).parents[2] / "docs" / "guide" / "privjail.service"
 

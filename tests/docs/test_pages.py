@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 import patients  # noqa: E402
 
-# Run by tests of their own, which set up a jail (tests/jail/test_wire.py), a survey (tests/local/test_docs.py) or two
+# Run by tests of their own, which set up a jail (tests/server/test_wire.py), a survey (tests/local/test_docs.py) or two
 # servers (tests/encrypted/test_docs.py).
 ELSEWHERE = [
     ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),

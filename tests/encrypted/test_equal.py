@@ -16,7 +16,7 @@ from privjail.encrypted import analyst
 from privjail.encrypted.numbers import MOST_BINS, P, uniform
 from privjail.encrypted.owner import Submitter
 from privjail.encrypted.records import Sum
-from privjail.histograms import Law, PrivateHistogram, ours
+from privjail.histograms import Law, PrivateHistogram, block_tree as ours
 
 from .parties import Parties
 

@@ -10,9 +10,9 @@ from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.study import Server
 from privjail.encrypted.wire import Caller, serve
 from privjail.errors import DPError
-from privjail.jail.tls import make_certificates
-from tests.jail.jails import free_port
-from tests.jail.proxies import Unready
+from privjail.server.tls import make_certificates
+from tests.server.jails import free_port
+from tests.server.proxies import Unready
 
 
 def test_only_a_certificate_that_differs_is_called_so(tmp_path: Path) -> None:

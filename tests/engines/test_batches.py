@@ -15,7 +15,7 @@ import privjail as pj
 from privjail import pandas as pd
 from privjail import session
 from privjail.catalogue import disk, files
-from privjail.engines import batches, polars
+from privjail.engines.polars import batches, engine as polars
 from privjail.errors import DPError
 
 SCHEMA = {

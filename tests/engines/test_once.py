@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from privjail.engines.polars import PolarsEngine
-from privjail.ops.numbers import Add, Scale, Stack
-from privjail.ops.source import Column, Dataset, Source, Unit
-from privjail.ops.tally import Tally
+from privjail.engines.polars.engine import PolarsEngine
+from privjail.ops.numbers.combine import Add, Scale, Stack
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import IntDomain
 from privjail.plan.value import Value
 

@@ -12,13 +12,13 @@ import pytest
 
 from privjail import pandas as pd
 from privjail.catalogue import files
-from privjail.engines import batches, columns
-from privjail.engines import polars as engines
-from privjail.engines.polars import PolarsEngine
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.clip import Clip
-from privjail.ops.numbers import Add, Element, Offset
-from privjail.ops.tally import Tally
+from privjail.engines.polars import batches, columns
+from privjail.engines.polars import engine as engines
+from privjail.engines.polars.engine import PolarsEngine
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.clip import Clip
+from privjail.ops.numbers.combine import Add, Element, Offset
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import held_at_once, inputs_first
 from privjail.plan.node import Lit
 from privjail.plan.value import Value, evaluation

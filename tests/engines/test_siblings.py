@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privjail.engines.batches import place_of
-from privjail.engines.polars import PolarsEngine
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.source import Column, Dataset, Source, Unit
-from privjail.ops.tally import Tally
+from privjail.engines.polars.batches import place_of
+from privjail.engines.polars.engine import PolarsEngine
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 

@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from privjail.errors import PlanError
-from privjail.histograms import ahp, dawa, hierarchy, identity, ours, partition, php, structure_first, wavelet
+from privjail.histograms import (
+    ahp,
+    dawa,
+    hierarchy,
+    identity,
+    block_tree as ours,
+    partition,
+    php,
+    structure_first,
+    wavelet,
+)
 from privjail.histograms.counts import MOST_RECORDS, exact_counts
 from privjail.histograms.deviations import COST_MOVES, GRID, LARGEST_COST, Deviations, steps
 from privjail.histograms.structure_first import NEVER, Structure

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privjail.errors import DPError, PlanError
-from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, ours, partition, wavelet
+from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, block_tree as ours, partition, wavelet
 
 
 def released(n: int = 300, size: int = 128, draws: int = 1) -> PrivateHistogram:

@@ -9,7 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privjail.histograms import ahp, dawa, hierarchy, identity, ours, partition, php, structure_first, wavelet
+from privjail.histograms import (
+    ahp,
+    dawa,
+    hierarchy,
+    identity,
+    block_tree as ours,
+    partition,
+    php,
+    structure_first,
+    wavelet,
+)
 from privjail.histograms.choice import pick_exactly
 from privjail.histograms.deviations import COST_MOVES, GRID, Deviations
 from privjail.mechanisms.noise import Noise

@@ -11,24 +11,24 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.carried import Carried, Constant
-from privjail.ops.clip import Clip
-from privjail.ops.compare import Compare
-from privjail.ops.cut import Cut
-from privjail.ops.distinct import Distinct
-from privjail.ops.filter import Filter
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsIn, IsNull
-from privjail.ops.logic import Logic, Not
-from privjail.ops.ranks import Ranks
-from privjail.ops.recode import Recode
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.source import Column, Source
-from privjail.ops.tally import Tally
-from privjail.ops.where import FillNull, NullWhere, Where
-from privjail.ops.window import Lag, Window
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Carried, Constant
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.cut import Cut
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.isin import IsIn, IsNull
+from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Column, Source
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.columns.where import FillNull, NullWhere, Where
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import INT_MAX, INT_MIN, CategoryDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
@@ -150,7 +150,7 @@ class Naive:
                 return [self._group(rows, keys, labels, summed) for labels in product(*value.index)]
             case Distinct(rows, key):
                 return [Fraction(len({self.at(key, i) for i in self.rows(rows)} - {None}))]
-            case Ranks(rows, a, candidates, below, above, target):
+            case QuantileScores(rows, a, candidates, below, above, target):
                 held = [x for i in self.rows(rows) if (x := self.at(a, i)) is not None]
                 return [rank_score(held, c.value, below, above, target) for c in candidates]
         raise TypeError(type(value).__name__)

@@ -8,25 +8,25 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from privjail.engines import siblings
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.carried import Constant
-from privjail.ops.clip import Clip
-from privjail.ops.compare import Compare
-from privjail.ops.cut import Cut
-from privjail.ops.distinct import Distinct
-from privjail.ops.filter import Filter, keep
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsIn, IsNull
-from privjail.ops.logic import Logic, Not
-from privjail.ops.numbers import Beside, Stack
-from privjail.ops.ranks import Ranks
-from privjail.ops.recode import Recode
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.tally import Tally
-from privjail.ops.where import FillNull, NullWhere, Where
-from privjail.ops.window import Lag, Window
+from privjail.engines.polars import siblings
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.cut import Cut
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.filter import Filter, keep
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.isin import IsIn, IsNull
+from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.numbers.combine import ColumnStack, Stack
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.columns.where import FillNull, NullWhere, Where
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
@@ -120,11 +120,15 @@ class Program:
         bins = Cut(y, tuple(Lit.of(e) for e in (-2, -1, 0, 1)), None, 1, 0)
         half = Fraction(1, 2)
         found = [Tally(rows, keys, value) for keys in ((), (x,), (x, bins)) for value in (None, y)]
-        return [*found, Distinct(rows, x), Ranks(rows, y, (Lit.of(0), Lit.of(0.5), Lit.of(1)), half, Fraction(1), half)]
+        return [
+            *found,
+            Distinct(rows, x),
+            QuantileScores(rows, y, (Lit.of(0), Lit.of(0.5), Lit.of(1)), half, Fraction(1), half),
+        ]
 
 
 def carried_once(rows: Rows, expr: Any) -> Any:
-    from privjail.ops.carried import Carried
+    from privjail.ops.columns.carried import Carried
 
     return expr if expr.base is None else Carried(rows, expr)
 
@@ -197,7 +201,7 @@ def test_claims_of_several_programs_hold_together(seed, pair):
     vectors = [p.values()[2] for p in programs]
 
     check_value(Stack(tuple(counts), (0, 1, 2)), [pair], SQUARE.source)
-    check_value(Beside(tuple(vectors), (0, 1, 2)), [pair], SQUARE.source)
+    check_value(ColumnStack(tuple(vectors), (0, 1, 2)), [pair], SQUARE.source)
     parts = list(dict.fromkeys(p.rows for p in programs))
     check_forms(parts, [pair], all_weights(len(parts)))
 

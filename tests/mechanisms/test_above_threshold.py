@@ -19,7 +19,7 @@ from privjail.verify.broken import SPARSE, Broken
 from privjail.verify.law import check
 from privjail.verify.refuted import exactly
 from privjail.verify.row import share_of
-from privjail.verify.series import TwoSided
+from privjail.verify.geometric_series import TwoSided
 
 from .laws import vector
 from .samples import fits

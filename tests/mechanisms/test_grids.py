@@ -12,7 +12,7 @@ from privjail.mechanisms import laplace, mechanism as module
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import FINEST, on_grid, public, public_steps
+from privjail.mechanisms.mechanism import FINEST, noise_grid, public, public_steps
 from privjail.mechanisms.noise import LARGEST_SCALE, Noise
 from privjail.mechanisms.noisy_max import NoisyMax
 
@@ -27,7 +27,7 @@ def test_no_value_moves_further_than_the_steps_claimed(
     """All pairs in a small world, with the limit lowered so that the grid does become coarser."""
     monkeypatch.setattr(module, "FINEST", finest)
     for scale in (1, 4, 11, 64):
-        on = on_grid(single(distance).grid, distance, Fraction(scale))
+        on = noise_grid(single(distance).grid, distance, Fraction(scale))
         assert (on.coarser > 1) == (scale > finest)
         for x, y in product(range(-20, 21), repeat=2):
             if abs(x - y) <= distance:
@@ -38,7 +38,7 @@ def test_no_value_moves_further_than_the_steps_claimed(
 def test_nor_does_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FINEST", 2)
     for scale in (2, 5, 9):
-        on = on_grid(vector(3, 1).grid, 2, Fraction(scale), moving=3)
+        on = noise_grid(vector(3, 1).grid, 2, Fraction(scale), moving=3)
         reached = 0
         for x in product(range(-3, 4), repeat=3):
             for move in product((-2, -1, 0, 1, 2), repeat=3):
@@ -55,13 +55,13 @@ def test_on_a_coarser_grid_the_loss_is_not_proportional_and_no_mechanism_says_so
     """Two edits, one in each of two groups. On its own grid each group pays half; rounded, each can pay all of ε."""
     epsilon = Fraction(1, 4)
     value, notion = single(2), PureDP()
-    on, scale = Laplace(epsilon).plan(value)
+    on, scale = Laplace(epsilon).calibrate(value)
     assert on.coarser == 1 and Laplace(epsilon).proportional(notion, value)
     assert 2 * (Fraction(1) / Fraction(scale)) <= epsilon
 
     monkeypatch.setattr(module, "FINEST", 1)
     monkeypatch.setattr(laplace, "_plan", laplace._plan.__wrapped__)  # plans made before are kept
-    on, scale = Laplace(epsilon).plan(value)
+    on, scale = Laplace(epsilon).calibrate(value)
     assert on.coarser == 8
     moved = max(abs(on.place(x + 1) - on.place(x)) for x in range(32))  # one edit in one group
     assert 2 * (Fraction(moved) / Fraction(scale)) == 2 * epsilon  # both groups: twice what the maximum would charge
@@ -75,7 +75,7 @@ def test_shares_of_the_edits_move_shares_of_the_steps() -> None:
     """On its own grid: each edit moves whole steps, so k of K edits cost at most k/K of ε (the proportional claim)."""
     for top, edits in product(range(1, 40), range(1, 6)):
         per_edit = Fraction(top, 8)  # a distance that need not be whole in steps
-        on, scale = Laplace(Fraction(1)).plan(single(per_edit * edits))
+        on, scale = Laplace(Fraction(1)).calibrate(single(per_edit * edits))
         for k in range(edits + 1):
             moved = k * (per_edit.numerator // per_edit.denominator)
             if moved:
@@ -86,7 +86,7 @@ def test_the_widest_noise_fits() -> None:
     """The smallest eps, the finest grid and the longest vector: below OpenDP's limit, and it can be drawn."""
     tiny = Fraction(1, 10**9)
     for n, distance, grid in ((1, 10**30, 1), (10**7, 1, Fraction(1, 2**900)), (5, 10**300, Fraction(1, 10**300))):
-        on, scale = Laplace(tiny).plan(vector(n, distance, grid))
+        on, scale = Laplace(tiny).calibrate(vector(n, distance, grid))
         assert 0 < scale <= LARGEST_SCALE and on.steps >= 1 and on.coarser > 1
         assert Fraction(on.steps) / Fraction(scale) <= tiny
         value = vector(n, distance, grid)

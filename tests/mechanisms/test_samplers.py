@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privjail.errors import BudgetError
-from privjail.mechanisms.noise import LARGEST_SCALE, Noise, Stock
+from privjail.mechanisms.noise import LARGEST_SCALE, Noise, PredrawnNoise
 
 from .samples import fits
 
@@ -46,7 +46,7 @@ def test_draws_made_ahead_are_handed_out_once_and_in_no_other_process() -> None:
         made.extend(range(len(made), len(made) + n))
         return made[-n:]
 
-    stock = Stock()
+    stock = PredrawnNoise()
     with ThreadPoolExecutor(8) as threads:
         taken = list(threads.map(lambda _: stock.take(2.0, draw), range(2000)))
     assert len(set(taken)) == len(taken)
@@ -80,7 +80,7 @@ def test_a_stock_is_emptied_before_it_is_taken_over() -> None:
     """Two threads of a forked process: one must not find the other's half-done work, and take the parent's draws."""
     order: list[str] = []
 
-    class Seen(Stock):
+    class Seen(PredrawnNoise):
         def __setattr__(self, name: str, value: object) -> None:
             order.append(name)
             super().__setattr__(name, value)

@@ -19,7 +19,7 @@ import pytest
 
 from privjail.plan import node
 from privjail.plan.rows import Lineage
-from privjail.plan.value import Facts, Listed
+from privjail.plan.value import Facts, PerElement
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def running_sum(right: Any) -> Any:
 
 
 def half(self: Any) -> dict[str, Any]:
-    return {"joint": Listed(tuple(self.joint.at(i) * Fraction(1, 2) for i in range(self.joint.size)))}
+    return {"joint": PerElement(tuple(self.joint.at(i) * Fraction(1, 2) for i in range(self.joint.size)))}
 
 
 def sloppy_bounds(right: Any) -> Any:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import polars as pl
 
-from privjail.ops.carried import Constant
+from privjail.ops.columns.carried import Constant
 from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
 from privjail.plan.node import Lit
 from tests.ops import (
@@ -20,7 +20,7 @@ from tests.ops import (
     test_function,
     test_isin,
     test_logic,
-    test_moment,
+    test_datetime_part,
     test_recode,
     test_text,
     test_where,
@@ -194,8 +194,8 @@ MUTATIONS = [
     Mutation(
         "Sunday is day 7",
         {"ops.moment:Part.polars": result(lambda c, s, *_: c + 1 if s.part == "dayofweek" else c)},
-        lambda: test_moment.check_row_wise(
-            test_moment.Part("dayofweek", test_moment.MOMENTS.column("x")),
+        lambda: test_datetime_part.check_row_wise(
+            test_datetime_part.Part("dayofweek", test_datetime_part.MOMENTS.column("x")),
             [((), ((datetime(2024, 12, 29),),))],
         ),
     ),
@@ -206,7 +206,7 @@ MUTATIONS = [
                 lambda s: {"domain": IntDomain(True, 1970, 2024) if s.part == "year" else s.domain}
             )
         },
-        test_moment.test_parts_in_the_small_world,
+        test_datetime_part.test_parts_in_the_small_world,
     ),
     Mutation(
         "isin is null for a missing value",

@@ -29,7 +29,9 @@ def changed(tool: ModuleType, mutant: object) -> bytes:
     return source[: mutant.begin] + mutant.after.encode() + source[mutant.end :]
 
 
-@pytest.mark.parametrize("path", ["jail/state.py", "jail/charging.py", "ops/slice.py", "plan/value.py"])
+@pytest.mark.parametrize(
+    "path", ["server/ledger/state.py", "server/ledger/charging.py", "ops/rows/slice.py", "plan/value.py"]
+)
 def test_every_change_is_another_program(tool: ModuleType, path: str) -> None:
     before = ast.dump(ast.parse((HOME / "src/privjail" / path).read_bytes()))
     made = tool.mutants_of(path)
@@ -39,10 +41,14 @@ def test_every_change_is_another_program(tool: ModuleType, path: str) -> None:
 
 
 def test_the_bugs_that_were_once_planted_are_among_the_changes(tool: ModuleType) -> None:
-    found = {(m.path, m.before, m.after) for path in ("jail/state.py", "ops/slice.py") for m in tool.mutants_of(path)}
-    assert any(path == "jail/state.py" and before.startswith("any([s") and after.startswith("(all([s")
+    found = {
+        (m.path, m.before, m.after)
+        for path in ("server/ledger/state.py", "ops/rows/slice.py")
+        for m in tool.mutants_of(path)
+    }
+    assert any(path == "server/ledger/state.py" and before.startswith("any([s") and after.startswith("(all([s")
                for path, before, after in found)  # fmt: skip
-    assert ("ops/slice.py", "3", "(2)") in found
+    assert ("ops/rows/slice.py", "3", "(2)") in found
 
 
 def test_every_trusted_file_has_tests_beside_it(tool: ModuleType) -> None:
@@ -56,10 +62,10 @@ def test_every_trusted_file_has_tests_beside_it(tool: ModuleType) -> None:
 
 def test_a_change_is_noticed_and_the_same_program_is_not(tool: ModuleType, tmp_path: Path) -> None:
     shutil.copytree(HOME / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    source = (HOME / "src/privjail/jail/charging.py").read_bytes()
+    source = (HOME / "src/privjail/server/ledger/charging.py").read_bytes()
     begin = source.index(b"ceil(cost * FINE)")
     end = begin + len(b"ceil(cost * FINE)")
     for after, found in (("int(cost * FINE)", "beside"), ("ceil(FINE * cost)", "survived")):
-        mutant = tool.Mutant("jail/charging.py", 1, begin, end, "ceil(cost * FINE)", after)
+        mutant = tool.Mutant("server/ledger/charging.py", 1, begin, end, "ceil(cost * FINE)", after)
         assert tool.noticed(mutant, tmp_path / "src", wide=False) == found
-    assert (tmp_path / "src/privjail/jail/charging.py").read_bytes() == source
+    assert (tmp_path / "src/privjail/server/ledger/charging.py").read_bytes() == source

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from privjail.plan.distance import Distance
-from privjail.plan.value import Listed
+from privjail.plan.value import PerElement
 from tests.laws import test_programs
 from tests.ops import (
     test_carried,
     test_distinct,
-    test_numbers,
-    test_ranks,
+    test_combine,
+    test_quantile_scores,
     test_tally,
 )
 
@@ -68,7 +68,9 @@ MUTATIONS = [
         {
             "ops.tally:Tally.__post_init__": derived(
                 lambda s: (
-                    {"joint": Listed((Distance(1), *(Distance(),) * (s.joint.size - 1)))} if s.rows.edits > 1 else {}
+                    {"joint": PerElement((Distance(1), *(Distance(),) * (s.joint.size - 1)))}
+                    if s.rows.edits > 1
+                    else {}
                 )
             )
         },
@@ -80,31 +82,33 @@ MUTATIONS = [
         test_distinct.test_distinct_values_in_the_small_world,
     ),
     Mutation(
-        "ranks move by the smaller weight", {"ops.ranks:max": always(min)}, test_ranks.test_ranks_in_the_small_world
+        "ranks move by the smaller weight",
+        {"ops.ranks:max": always(min)},
+        test_quantile_scores.test_ranks_in_the_small_world,
     ),
     Mutation(
         "scaling keeps the distance",
         {"ops.numbers:_scaled": always(lambda joint, size: joint)},
-        test_numbers.test_numbers_in_the_small_world,
+        test_combine.test_numbers_in_the_small_world,
     ),
     Mutation(
         "a sum moves like its first part",
         {"ops.numbers:_added": always(lambda a, b: a)},
-        test_numbers.test_the_claims_are_reached,
+        test_combine.test_the_claims_are_reached,
     ),
     Mutation(
         "a stack moves like its first element",
         {
             "ops.numbers:Stack.__post_init__": derived(
-                lambda s: {"joint": Listed((s.joint.at(0), *(Distance(),) * (s.joint.size - 1)))}
+                lambda s: {"joint": PerElement((s.joint.at(0), *(Distance(),) * (s.joint.size - 1)))}
             )
         },
-        test_numbers.test_the_claims_are_reached,
+        test_combine.test_the_claims_are_reached,
     ),
     Mutation(
         "a total moves like its largest element",
-        {"ops.numbers:Total.__post_init__": derived(lambda s: {"joint": Listed((s.a.joint.at(0),))})},
-        test_numbers.test_the_claims_are_reached,
+        {"ops.numbers:Total.__post_init__": derived(lambda s: {"joint": PerElement((s.a.joint.at(0),))})},
+        test_combine.test_the_claims_are_reached,
     ),
     Mutation(
         "everything is monotone",
@@ -112,7 +116,7 @@ MUTATIONS = [
             "ops.numbers:Add.__post_init__": derived(lambda s: {"monotone": True}),
             "ops.tally:Tally.__post_init__": derived(lambda s: {"monotone": True}),
         },
-        test_numbers.test_numbers_in_the_small_world,
+        test_combine.test_numbers_in_the_small_world,
     ),
     # the engine
     Mutation(

@@ -16,10 +16,10 @@ from typing import Any
 import hypothesis
 import polars as pl
 
-from privjail.engines.polars import PolarsEngine
-from privjail.ops.carried import Carried
-from privjail.ops.source import Column, Source
-from privjail.ops.window import Lag, Window
+from privjail.engines.polars.engine import PolarsEngine
+from privjail.ops.columns.carried import Carried
+from privjail.ops.rows.source import Column, Source
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.distance import Distance
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain, TimeDomain
 from privjail.plan.expr import Expr

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.arithmetic import Arithmetic, as_number, exact_bounds, result_domain
-from privjail.ops.carried import Constant
+from privjail.ops.columns.arithmetic import Arithmetic, as_number, exact_bounds, result_domain
+from privjail.ops.columns.carried import Constant
 from privjail.plan.domain import INT_MAX, INT_MIN, FloatDomain, IntDomain
 from privjail.plan.node import Lit
 

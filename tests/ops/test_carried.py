@@ -8,13 +8,13 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.carried import Carried, Constant
-from privjail.ops.group_head import GroupHead
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.tally import Tally
-from privjail.ops.window import Window
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Carried, Constant
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.window import Window
 from privjail.plan.node import Lit
 
 from .checking import about, check_row_wise, check_value, covers, decoded, engine, given, table

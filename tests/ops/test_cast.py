@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.cast import TYPES, Cast, Categorise
+from privjail.ops.columns.cast import TYPES, Cast, Categorise
 from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain, UntypedDomain
 from privjail.plan.node import Lit
 

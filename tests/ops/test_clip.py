@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.clip import Clip
-from privjail.ops.tally import Tally
+from privjail.ops.columns.clip import Clip
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.node import Lit
 

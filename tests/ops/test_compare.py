@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.logic import Logic
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.logic import Logic
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
 

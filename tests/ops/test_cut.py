@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.cut import Cut, below
+from privjail.ops.columns.cut import Cut, below
 from privjail.plan.domain import CategoryDomain, IntDomain, Interval
 from privjail.plan.node import Lit
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.distinct import Distinct
-from privjail.ops.slice import Slice
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.slice import Slice
 
 from .checking import carried, check_value, covers, given, numbers
 from .worlds import LETTERS, NUMBERS, SQUARE, TEXTS, TRUTHS, TWO_EACH

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.carried import Constant
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter, keep, single_key
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsIn, IsNull
-from privjail.ops.logic import Logic, Not
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.window import Window
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter, keep, single_key
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.isin import IsIn, IsNull
+from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.window import Window
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit

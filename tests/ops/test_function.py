@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.function import Function
+from privjail.ops.columns.function import Function
 from privjail.plan.domain import INT_MAX, INT_MIN, FloatDomain, IntDomain
 
 from ..tables import World

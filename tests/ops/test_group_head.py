@@ -6,11 +6,11 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.group_head import GroupHead
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
 from privjail.plan.node import Lit
 
 from .checking import carried, check_rows, covers, given, seen, table

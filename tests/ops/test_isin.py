@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.isin import IsIn, IsNull
+from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.carried import Constant
-from privjail.ops.logic import Logic, Not, joined, negation
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.logic import Logic, Not, joined, negation
 from privjail.plan.domain import BoolDomain
 from privjail.plan.node import Lit, children
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.recode import Recode
+from privjail.ops.columns.recode import Recode
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.filter import Filter
-from privjail.ops.isin import IsNull
-from privjail.ops.slice import Slice, compose, flatten
-from privjail.ops.sort import Sort
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.rows.slice import Slice, compose, flatten
+from privjail.ops.rows.sort import Sort
 
 from ..tables import edits
 from .checking import about, check_rows, covers, given, seen, table

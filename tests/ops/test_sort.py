@@ -6,12 +6,12 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.carried import Constant
-from privjail.ops.filter import Filter
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import Not
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
+from privjail.ops.columns.carried import Constant
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import Not
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
 from privjail.plan.node import Lit
 
 from .checking import check_rows, covers, given, seen, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privjail.errors import PlanError
-from privjail.ops.source import Column, Dataset, Unit
+from privjail.ops.rows.source import Column, Dataset, Unit
 from privjail.plan.domain import IntDomain
 
 from .checking import check_row_wise, check_rows, covers, given

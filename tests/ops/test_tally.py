@@ -9,13 +9,13 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import DPError, PlanError, RowsError
-from privjail.ops.carried import Constant
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.group_head import GroupHead
-from privjail.ops.slice import Slice
-from privjail.ops.tally import Tally, grid_bounds, sum_grid
-from privjail.ops.window import Window
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.slice import Slice
+from privjail.ops.numbers.tally import Tally, grid_bounds, sum_grid
+from privjail.ops.rows.window import Window
 from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain
 from privjail.plan.node import Lit
 

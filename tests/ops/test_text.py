@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.text import FUNCTIONS, Text
+from privjail.ops.columns.text import FUNCTIONS, Text
 from privjail.plan.node import Lit
 
 from .checking import check_row_wise, covers, given, growing, table

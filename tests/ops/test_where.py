@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.carried import Constant
-from privjail.ops.where import FillNull, NullWhere, Where
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain, TextDomain
 from privjail.plan.node import Lit
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.filter import Filter
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import Not
-from privjail.ops.slice import Slice
-from privjail.ops.window import WIDEST, Lag, Window
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import Not
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.window import WIDEST, Lag, Window
 from privjail.plan.domain import IntDomain
 
 from ..tables import World, edits

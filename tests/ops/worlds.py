@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,

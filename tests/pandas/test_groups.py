@@ -207,10 +207,10 @@ def test_users_have_at_most_so_many_rows():
     assert two.shape[0].max_distance == 2
     same(two["v"], pandas.Series([1, 2, 4, 5, 6], dtype="Int64"))
     assert released(two["v"].sum()) == 18 and two["v"].sum().max_distance == 20
-    capped = opened(users, schema, unit="user", max_rows_per_unit=1)
-    assert "all rows of one 'user' (at most 1)" in str(capped)
-    same(capped["v"], pandas.Series([1, 4, 6], dtype="Int64"))
-    assert capped.shape[0].max_distance == 1
+    has_constant_bound = opened(users, schema, unit="user", max_rows_per_unit=1)
+    assert "all rows of one 'user' (at most 1)" in str(has_constant_bound)
+    same(has_constant_bound["v"], pandas.Series([1, 4, 6], dtype="Int64"))
+    assert has_constant_bound.shape[0].max_distance == 1
     for bad in (0, -1, 1.5, "2"):
         with pytest.raises(pj.PlanError):
             opened(users, schema, unit="user", max_rows_per_unit=bad)

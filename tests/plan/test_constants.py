@@ -45,8 +45,8 @@ def test_one_and_one_and_true_and_their_texts_are_different():
 
 
 def test_what_is_known_of_every_constant_is_what_would_be_found():
-    from privjail.jail.sessions import depth
-    from privjail.ops.carried import Constant
+    from privjail.server.sessions import depth
+    from privjail.ops.columns.carried import Constant
 
     made = Lit.of(0.3)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from privjail.plan import distance as module
 from privjail.plan.cells import Cell
 from privjail.plan.distance import UNBOUNDED, Distance, few_vertices, greatest, l1, l2_squared, sqrt_up
@@ -113,7 +113,7 @@ def test_vertices_are_the_leaves_of_one_chain_and_the_products_of_several() -> N
 def test_too_many_vertices_are_not_listed() -> None:
     source = new_source(13)
     root = source.cells[0]
-    from privjail.ops.source import Column
+    from privjail.ops.rows.source import Column
     from privjail.plan.cells import Partition
     from privjail.plan.node import Lit
 

@@ -7,21 +7,32 @@ from fractions import Fraction
 
 import pytest
 
-from privjail.ops.filter import Filter
-from privjail.ops.isin import IsIn
-from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
-from privjail.ops.ranks import Ranks
-from privjail.ops.slice import Slice
-from privjail.ops.source import Column, Unit
-from privjail.ops.tally import Tally
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.isin import IsIn
+from privjail.ops.numbers.combine import (
+    Absolute,
+    Add,
+    ColumnStack,
+    Element,
+    Extreme,
+    PublicNumber,
+    Offset,
+    Scale,
+    Stack,
+    Total,
+)
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.source import Column, Unit
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.node import Lit
-from privjail.plan.value import Listed, Shared, Together, Value, common_grid
+from privjail.plan.value import PerElement, OneMoves, AllMove, Value, common_grid
 
 from .trees import new_source
 
 
-def _plain(value: Value) -> Listed:
-    return Listed(tuple(value.joint.at(i) for i in range(value.joint.size)))
+def _plain(value: Value) -> PerElement:
+    return PerElement(tuple(value.joint.at(i) for i in range(value.joint.size)))
 
 
 def _vectors() -> list[Value]:
@@ -30,7 +41,7 @@ def _vectors() -> list[Value]:
     some = Filter(source, IsIn(a, (Lit.of(0), Lit.of(1))))
     head = Slice(source, None, 50)
     few = Slice(source, None, 1)
-    from privjail.ops.carried import Carried
+    from privjail.ops.columns.carried import Carried
 
     tables = [(source, a, b, c), (some, a, b, c)]
     tables += [(rows, *(Carried(rows, x) for x in (a, b, c))) for rows in (head, few)]
@@ -40,7 +51,7 @@ def _vectors() -> list[Value]:
     for rows, x, y, z in tables:
         found += [Tally(rows, (x,), None), Tally(rows, (x, y), None), Tally(rows, (y,), z)]
         points = tuple(Lit.of(p) for p in range(4))
-        found.append(Ranks(rows, z, points, Fraction(1), Fraction(1), Fraction(0)))
+        found.append(QuantileScores(rows, z, points, Fraction(1), Fraction(1), Fraction(0)))
         counts = Tally(rows, (y,), None)
         found += [Scale(counts, Fraction(-3, 2)), Offset(counts, Fraction(1, 3)), Absolute(counts)]
         found.append(Add(counts, Tally(rows, (y,), z)))
@@ -50,9 +61,9 @@ def _vectors() -> list[Value]:
 
 @pytest.mark.parametrize("value", _vectors(), ids=str)
 def test_short_cuts_agree_with_the_list_of_elements(value: Value) -> None:
-    assert isinstance(value.joint, (Shared, Together, Listed))
+    assert isinstance(value.joint, (OneMoves, AllMove, PerElement))
     plain = _plain(value)
-    if isinstance(value.joint, Shared) and value.joint.whole.const:
+    if isinstance(value.joint, OneMoves) and value.joint.whole.const:
         # A capped table: the list cannot know that all elements share one bound; it is n times as large.
         assert value.joint.l1 == plain.linf and plain.l1 == value.joint.l1 * value.joint.size
         return
@@ -94,7 +105,7 @@ def test_a_maximum_of_groups_moves_no_further_than_one() -> None:
 def test_public_numbers_among_private_ones_do_not_move() -> None:
     source = new_source()
     count = Tally(source, (), None)
-    mixed = Stack((count, Known(Fraction(1, 10)), Known(Fraction(0))), (0, 1, 2))
+    mixed = Stack((count, PublicNumber(Fraction(1, 10)), PublicNumber(Fraction(0))), (0, 1, 2))
     assert mixed.joint.l1 == mixed.joint.linf == mixed.joint.l2 == 1
     assert mixed.grid == Fraction(1, 10) and mixed.cells == count.cells
     assert not mixed.monotone
@@ -115,9 +126,9 @@ def test_one_direction_is_claimed_only_where_all_elements_share_it() -> None:
     against = Stack((Element(counts, 0), Scale(Element(counts, 1), Fraction(-1))), (0, 1))
     assert not against.monotone
     assert not Add(counts, Scale(Tally(source, (b,), None), Fraction(-1))).monotone
-    assert not Beside((counts, Scale(counts, Fraction(-1))), ("x", "y")).monotone
+    assert not ColumnStack((counts, Scale(counts, Fraction(-1))), ("x", "y")).monotone
     assert not Absolute(counts).monotone
-    from privjail.ops.carried import Carried
+    from privjail.ops.columns.carried import Carried
 
     head = Slice(source, None, 5)  # one row comes, another goes
     assert not Tally(head, (Carried(head, a),), None).monotone
@@ -141,5 +152,9 @@ def test_what_has_a_constant_in_its_distance_is_capped_and_so_is_all_that_uses_i
     source = new_source(unit=Unit("c0", 4))
     few, many = Tally(Slice(source, None, 1), (), None), Tally(source, (), None)
 
-    assert few.capped and not many.capped
-    assert Add(few, many).capped and Add(many, few).capped and not Add(many, many).capped
+    assert few.has_constant_bound and not many.has_constant_bound
+    assert (
+        Add(few, many).has_constant_bound
+        and Add(many, few).has_constant_bound
+        and not Add(many, many).has_constant_bound
+    )

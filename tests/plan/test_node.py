@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from privjail.ops.numbers import Add, Element, Extreme, Known, Offset, Scale, Stack
+from privjail.ops.numbers.combine import Add, Element, Extreme, PublicNumber, Offset, Scale, Stack
 from privjail.plan import node
 from privjail.plan.node import Lit, Node, children
 from privjail.plan.value import Value
@@ -44,7 +44,7 @@ def test_a_node_that_was_dropped_late_does_not_take_its_successor_along() -> Non
     assert second is Lit.of("has a successor")
 
 
-THIRD = Known(Fraction(1, 3))
+THIRD = PublicNumber(Fraction(1, 3))
 PAIR = Stack((THIRD, Offset(THIRD, Fraction(-2))), ("ü", 7))
 
 

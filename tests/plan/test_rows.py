@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from privjail.ops.source import Column, Dataset, Source, Unit
-from privjail.ops.tally import Tally
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import Logic, Not, joined
-from privjail.ops.numbers import Add, Extreme, Offset
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import Logic, Not, joined
+from privjail.ops.numbers.combine import Add, Extreme, Offset
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import LONGEST, Lit
 from privjail.plan.rows import STEPS_ROOM, Rows

@@ -6,17 +6,28 @@ from fractions import Fraction
 
 import pytest
 
-from privjail.ops.carried import Carried
-from privjail.ops.distinct import Distinct
-from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
-from privjail.ops.ranks import Ranks
-from privjail.ops.slice import Slice
-from privjail.ops.source import Column, Unit
-from privjail.ops.tally import Tally
+from privjail.ops.columns.carried import Carried
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.numbers.combine import (
+    Absolute,
+    Add,
+    ColumnStack,
+    Element,
+    Extreme,
+    PublicNumber,
+    Offset,
+    Scale,
+    Stack,
+    Total,
+)
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.source import Column, Unit
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.distance import UNBOUNDED, Distance
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
-from privjail.plan.value import Joint, Listed, Shared, Together, Value, common_grid
+from privjail.plan.value import Sensitivity, PerElement, OneMoves, AllMove, Value, common_grid
 
 from ..tables import World
 
@@ -25,7 +36,7 @@ from ..tables import World
 @pytest.mark.parametrize("others", [Distance(), Distance(1), Distance(Fraction(7, 2))])
 def test_one_element_without_a_bound_leaves_the_vector_without_one(at: int, others: Distance) -> None:
     """V-11: the largest of the known ones is no bound for the unknown one."""
-    joint = Listed(tuple(UNBOUNDED if i == at else others for i in range(3)))
+    joint = PerElement(tuple(UNBOUNDED if i == at else others for i in range(3)))
 
     assert joint.linf is joint.l1 is joint.l2 is None
     assert joint.sum().value is joint.peak().value is None
@@ -33,7 +44,7 @@ def test_one_element_without_a_bound_leaves_the_vector_without_one(at: int, othe
 
 
 def test_a_single_element_without_a_bound() -> None:
-    for joint in (Listed((UNBOUNDED,)), Together(2, UNBOUNDED), Shared(2, UNBOUNDED, lambda i: UNBOUNDED)):
+    for joint in (PerElement((UNBOUNDED,)), AllMove(2, UNBOUNDED), OneMoves(2, UNBOUNDED, lambda i: UNBOUNDED)):
         assert joint.linf is joint.l1 is joint.l2 is None
         assert joint.sum().value is joint.peak().value is joint.at(0).value is None
 
@@ -41,16 +52,16 @@ def test_a_single_element_without_a_bound() -> None:
 @pytest.mark.parametrize(
     "joint, l1, l2, linf",
     [
-        (Listed(()), 0, 0, 0),
-        (Listed((Distance(3), Distance(4))), 7, 5, 4),
-        (Listed((Distance(4), Distance(3))), 7, 5, 4),
-        (Listed((Distance(), Distance(2))), 2, 2, 2),
-        (Together(4, Distance(3)), 12, 6, 3),
-        (Together(0, Distance(3)), 0, 0, 3),
-        (Shared(4, Distance(3), lambda i: Distance(1)), 3, 3, 3),
+        (PerElement(()), 0, 0, 0),
+        (PerElement((Distance(3), Distance(4))), 7, 5, 4),
+        (PerElement((Distance(4), Distance(3))), 7, 5, 4),
+        (PerElement((Distance(), Distance(2))), 2, 2, 2),
+        (AllMove(4, Distance(3)), 12, 6, 3),
+        (AllMove(0, Distance(3)), 0, 0, 3),
+        (OneMoves(4, Distance(3), lambda i: Distance(1)), 3, 3, 3),
     ],
 )
-def test_norms(joint: Joint, l1: int, l2: int, linf: int) -> None:
+def test_norms(joint: Sensitivity, l1: int, l2: int, linf: int) -> None:
     assert (joint.l1, joint.linf) == (l1, linf)
     assert joint.l2 is not None and l2 <= joint.l2 <= l2 * (1 + 2**-20)
     assert (joint.sum().value, joint.peak().value) == (l1, linf)
@@ -87,13 +98,13 @@ def capped_values() -> dict[str, Value]:
     labels = tuple(map(Lit.of, (0, 1)))
     return {
         "tally": counts, "sum": Tally(HEAD, (), y), "distinct": Distinct(HEAD, x),
-        "ranks": Ranks(HEAD, y, labels, Fraction(1, 2), Fraction(1, 2), Fraction(0)),
+        "ranks": QuantileScores(HEAD, y, labels, Fraction(1, 2), Fraction(1, 2), Fraction(0)),
         "element": Element(counts, 1), "total": Total(counts), "extreme": Extreme("max", counts),
         "scale": Scale(count, Fraction(2)), "offset": Offset(count, Fraction(2)), "absolute": Absolute(count),
         "add first": Add(count, free), "add last": Add(free, count),
         "stack first": Stack((count, free), ("a", "b")), "stack last": Stack((free, count), ("a", "b")),
         "stack between": Stack((free, count, free), ("a", "b", "c")),
-        "beside": Beside((others, counts), ("a", "b")), "element of a stack": Element(Stack((free, count), ("a", "b")), 0),
+        "beside": ColumnStack((others, counts), ("a", "b")), "element of a stack": Element(Stack((free, count), ("a", "b")), 0),
     }  # fmt: skip
 
 
@@ -102,14 +113,14 @@ def test_a_constant_distance_anywhere_makes_the_whole_value_capped(name: str) ->
     """V-11: it is not shared out among groups, so the value is charged where all of its rows are, not in one group."""
     value = capped_values()[name]
 
-    assert HEAD.cap == 2 and value.capped and value.cells == ANY.source.cells
+    assert HEAD.cap == 2 and value.has_constant_bound and value.cells == ANY.source.cells
 
 
 def test_a_value_without_such_a_part_is_not_capped() -> None:
     counts = Tally(ANY.source, (ANY.column("x"),), None)
     one, other = Element(counts, 0), Element(counts, 1)
 
-    assert not any(v.capped for v in (counts, one, Add(one, other), Stack((one, other), ("a", "b"))))
+    assert not any(v.has_constant_bound for v in (counts, one, Add(one, other), Stack((one, other), ("a", "b"))))
     assert one.cells != other.cells and Add(one, other).cells == (*one.cells, *other.cells)
     assert not Add(one, other).monotone and not Stack((one, other), ("a", "b")).monotone
 
@@ -120,12 +131,12 @@ def test_only_what_moves_in_one_direction_is_called_monotone() -> None:
         (("x", CategoryDomain(True, ("a", "b"))), ("y", IntDomain(True, -1, 1)), ("z", IntDomain(True, -3, 0))), ()
     )
     x, y, z = (world.column(name) for name in "xyz")
-    one_way = [Tally(world.source, (x,), None), Tally(world.source, (x,), z), Known(Fraction(3))]
+    one_way = [Tally(world.source, (x,), None), Tally(world.source, (x,), z), PublicNumber(Fraction(3))]
     counts = one_way[0]
     one_way += [Total(counts), Extreme("min", counts), Element(counts, 0), Offset(counts, Fraction(1))]
     labels = tuple(map(Lit.of, (0, 1)))
     both = [Tally(world.source, (x,), y), Absolute(counts), Tally(ANY.source, (ANY.column("x"),), None),
-            Ranks(world.source, y, labels, Fraction(1), Fraction(0), Fraction(0)), Add(counts, counts)]  # fmt: skip
+            QuantileScores(world.source, y, labels, Fraction(1), Fraction(0), Fraction(0)), Add(counts, counts)]  # fmt: skip
 
     assert all(v.monotone for v in one_way) and not any(v.monotone for v in both)
 

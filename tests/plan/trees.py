@@ -9,7 +9,7 @@ from itertools import count, product
 import numpy as np
 from scipy.optimize import linprog
 
-from privjail.ops.source import Column, Dataset, Source, Unit
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance
 from privjail.plan.domain import IntDomain
@@ -77,7 +77,7 @@ def lp(terms: dict[Cell, Fraction], cells: list[Cell]) -> float:
 def choices(d: Distance) -> list[tuple[Fraction, dict[Cell, Fraction]]]:
     """Every linear form that a sum of maxima can be read as: one form chosen from each maximum."""
     found = []
-    for picked in product(*([form for d2 in peak for form in choices(d2)] for peak in d.peaks)):
+    for picked in product(*([form for d2 in peak for form in choices(d2)] for peak in d.maxima)):
         const, terms = Fraction(d.const or 0), {cell: Fraction(c) for cell, c in d.terms.items()}
         for more, inner in picked:
             const += more
@@ -128,4 +128,4 @@ def inside(rng: random.Random, cells: list[Cell]) -> dict[Cell, float]:
 def at(d: Distance, eta: dict[Cell, float]) -> float:
     """A distance at a point, straight from its definition."""
     total = float(d.const or 0) + sum(float(c) * eta[cell] for cell, c in d.terms.items())
-    return total + sum(max(at(form, eta) for form in peak) for peak in d.peaks)
+    return total + sum(max(at(form, eta) for form in peak) for peak in d.maxima)

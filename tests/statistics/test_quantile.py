@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from privjail.ops.ranks import Ranks
+from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.statistics.quantile import CANDIDATES, candidate, candidates_of, extreme_ask, quantile_ask
 
@@ -51,7 +51,7 @@ def test_each_ask_offers_all_of_them(domain: Any) -> None:
     asks = [quantile_ask(rows, x, Fraction(1, 4), Fraction(1))]
     asks += [extreme_ask(rows, x, which, Fraction(1)) for which in ("min", "max")]
     for ask in asks:
-        assert isinstance(ask.value, Ranks) and list(ask.value.index[0]) == known
+        assert isinstance(ask.value, QuantileScores) and list(ask.value.index[0]) == known
         assert [candidate(ask, i) for i in (0, len(known) - 1)] == [domain.lower, domain.upper]
     quarter, least, most = (ask.value for ask in asks)
     assert (quarter.below, quarter.above, quarter.target) == (Fraction(3, 4), Fraction(1, 4), 0)

@@ -15,33 +15,44 @@ from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.arithmetic import Arithmetic
-from privjail.ops.carried import Carried, Constant
-from privjail.ops.cast import Cast, Categorise
-from privjail.ops.clip import Clip
-from privjail.ops.compare import Compare
-from privjail.ops.cut import Cut
-from privjail.ops.distinct import Distinct
-from privjail.ops.filter import Filter, keep
-from privjail.ops.function import Function
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsIn, IsNull
-from privjail.ops.logic import Logic, Not
-from privjail.ops.moment import PARTS, Part
-from privjail.ops.numbers import Absolute, Add, Beside, Element, Extreme, Known, Offset, Scale, Stack, Total
-from privjail.ops.ranks import Ranks
-from privjail.ops.recode import Recode
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.source import Column, Dataset, Source, Unit
-from privjail.ops.tally import Tally
-from privjail.ops.text import Text
-from privjail.ops.where import FillNull, NullWhere, Where
-from privjail.ops.window import Lag, Window
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Carried, Constant
+from privjail.ops.columns.cast import Cast, Categorise
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.cut import Cut
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.filter import Filter, keep
+from privjail.ops.columns.function import Function
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.isin import IsIn, IsNull
+from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.columns.datetime_part import PARTS, Part
+from privjail.ops.numbers.combine import (
+    Absolute,
+    Add,
+    ColumnStack,
+    Element,
+    Extreme,
+    PublicNumber,
+    Offset,
+    Scale,
+    Stack,
+    Total,
+)
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.columns.text import Text
+from privjail.ops.columns.where import FillNull, NullWhere, Where
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan import domain as d
 from privjail.plan.node import Lit, Node, children, micros
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.verify import certificate
 
 COLUMNS = (
@@ -224,7 +235,7 @@ class Plans:
             return Distinct(rows, self.label(columns))
         if kind == 1:
             points = tuple(Lit.of(p) for p in sorted(pick.sample((-2, 0, 0.5, 1, 7), pick.randint(1, 4))))
-            return Ranks(
+            return QuantileScores(
                 rows, self.number(columns, 1), points, Fraction(pick.randint(0, 2), 2), Fraction(1, 3), Fraction(2)
             )
         keys = tuple(self.label(columns) for _ in range(pick.choice((0, 0, 1, 1, 2))))
@@ -260,7 +271,7 @@ class Plans:
                 return Absolute(self.value(depth - 1))
             case 3 | 4:
                 parts = [p for p in (self.scalar() for _ in range(pick.randint(1, 4))) if p is not None]
-                parts += [Known(some)] * pick.randint(0, 1)
+                parts += [PublicNumber(some)] * pick.randint(0, 1)
                 return Stack(tuple(parts), tuple(range(len(parts))))
             case 5:
                 return Add(self.scalar(), self.scalar())
@@ -272,7 +283,7 @@ class Plans:
                 key = columns[pick.choice("cn")]
                 others = [r for r, c in self.tables if r.base is rows.base]
                 vectors = tuple(Tally(r, (key,), None) for r in pick.sample(others, min(len(others), 2)))
-                return pick.choice((Beside(vectors, tuple(range(len(vectors)))), Add(vectors[0], vectors[-1])))
+                return pick.choice((ColumnStack(vectors, tuple(range(len(vectors)))), Add(vectors[0], vectors[-1])))
             case 8:
                 return Extreme("max", self.value(depth - 1))
         return Total(self.value(depth - 1))
@@ -292,16 +303,16 @@ class Plans:
         return pick.choice((NoisyMax(eps), NoisyMax(eps, True, pick.randint(1, max(1, min(3, size)))), Exponential(eps),
                             AboveThreshold(eps, Fraction(7, 2))))  # fmt: skip
 
-    def ask(self) -> Ask | None:
-        def attempt() -> Ask:
+    def ask(self) -> Query | None:
+        def attempt() -> Query:
             value = self.value()
             if value is None or value.joint.size > 400:
                 raise DPError("too large for this corpus")
             mechanism = self.mechanism(value, next(iter(self.notions.values())))
             mechanism.check(value)
-            return Ask(value, mechanism)
+            return Query(value, mechanism)
 
-        def safe() -> Ask:
+        def safe() -> Query:
             try:
                 return attempt()
             except AttributeError:  # a scalar that could not be made

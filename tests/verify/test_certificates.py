@@ -14,7 +14,7 @@ from privjail import pandas as pd
 from privjail import session
 from privjail.verify.certificate import schema_hash
 from privjail.verify.checker import check
-from tests.jail.wire_fixtures import Held, connected, make_jail, people, quick_folder, served
+from tests.server.wire_fixtures import Held, connected, make_jail, people, quick_folder, served
 
 from .test_audit import command
 

@@ -264,7 +264,7 @@ def test_a_clip_that_is_claimed_as_it_is_is_ok(claim: tuple[list[Any], Dom]) -> 
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("capped", [False, True])
-def test_one_part_with_a_constant_distance_makes_the_whole_so(first: int, capped: bool) -> None:
+def test_one_part_with_a_constant_distance_makes_the_whole_so(first: int, has_constant_bound: bool) -> None:
     """V-11: a constant is not shared out among groups, so such a release is charged above them."""
     made = sum_of(AGE, "100")
     made["data sets"][0]["unit"] = [None, 5]
@@ -285,13 +285,13 @@ def test_one_part_with_a_constant_distance_makes_the_whole_so(first: int, capped
             "fields": [{"node": 0}, [], {"node": 1}],
             "claims": told | {"distance": "500", "capped": False},
         },
-        {"kind": "add", "fields": order, "claims": told | {"distance": "700", "capped": capped}},
+        {"kind": "add", "fields": order, "claims": told | {"distance": "700", "capped": has_constant_bound}},
     ]
     made["release"] |= {"value": 6}
     made["release"]["noise"] |= {"sensitivity": "700", "scale": "700"}
     report = check(signed(made))
 
-    assert report.verdict == ("ok" if capped else "refuted"), report
+    assert report.verdict == ("ok" if has_constant_bound else "refuted"), report
 
 
 NORMS = {  # two sums that move by 100 at once: in all by 200, at most by 100, and by 141.4 as a Euclidean norm

@@ -15,7 +15,7 @@ from privjail.verify import laws
 from privjail.verify.law import Rational, check, hockey_stick, ratio
 from privjail.verify.neighbours import counted, histogram, tables, vectors, within_l1
 from privjail.verify.scripted import agrees, found_law, single, vector
-from privjail.verify.series import Fixed, OneSided, TwoSided, total
+from privjail.verify.geometric_series import Fixed, OneSided, TwoSided, total
 
 A = F(1, 3)
 

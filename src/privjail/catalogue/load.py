@@ -13,7 +13,7 @@ from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.errors import SchemaError
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,

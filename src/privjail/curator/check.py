@@ -11,7 +11,7 @@ import polars as pl
 from privjail.catalogue.load import enforce
 from privjail.catalogue.schema import ColumnSchema, Schema, read_schema
 from privjail.errors import SchemaError
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from privjail.plan.domain import CategoryDomain, Numeric, TextDomain
 
 

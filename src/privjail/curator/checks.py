@@ -7,8 +7,8 @@ from typing import Any
 
 from privjail.budget.notions import Cost
 from privjail.errors import BudgetError, PlanError
-from privjail.jail.rights import Gain, amount
-from privjail.jail.state import DatasetEntry, State
+from privjail.server.ledger.state import DatasetEntry, State
+from privjail.server.rights import Gain, amount
 
 #: A name can be a file's name and a command's argument: it is no path, no option, and nothing that a shell expands.
 NAME = re.compile(r"\w[\w.@+-]{0,99}")

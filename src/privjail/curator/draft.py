@@ -11,7 +11,7 @@ import polars as pl
 from privjail.catalogue.files import read_csv_text, read_parquet_frame
 from privjail.catalogue.load import enforce
 from privjail.catalogue.schema import ColumnSchema
-from privjail.ops.source import Unit
+from privjail.ops.rows.source import Unit
 from privjail.plan.domain import Domain, FloatDomain, IntDomain, TimeDomain
 
 MARKS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-")

@@ -26,13 +26,13 @@ from privjail.curator.checks import (
     the_user,
 )
 from privjail.errors import BudgetError, PlanError, SchemaError
-from privjail.jail.events import VERSION, Event, LedgerError, checked, other_version, texts
-from privjail.jail.ledger import DurableLedger
-from privjail.jail.rights import Gain, amount, gains
-from privjail.jail.state import Scope, State
-from privjail.jail.store import open_store
-from privjail.jail.tls import make_certificates, user_certificate
-from privjail.jail.tokens import token_hash
+from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
+from privjail.server.ledger.ledger import DurableLedger
+from privjail.server.ledger.state import Scope, State
+from privjail.server.ledger.store import open_store
+from privjail.server.rights import Gain, amount, gains
+from privjail.server.tls import make_certificates, user_certificate
+from privjail.server.tokens import token_hash
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class JailFolder:
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
         from privjail.catalogue.schema import read_schema
-        from privjail.ops.source import Unit
+        from privjail.ops.rows.source import Unit
 
         _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
         loose = [n for n, d in domains.items() if d.dtype == "untyped"]

@@ -337,9 +337,9 @@ def serve(
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
     from privjail.faults import check_listen
-    from privjail.jail.limits import Limits
-    from privjail.jail.memory import of_machine, parsed
-    from privjail.jail.server import Options, start
+    from privjail.server.limits import Limits
+    from privjail.server.memory import of_machine, parsed
+    from privjail.server.server import Options, start
 
     config = read_config(jail)
     url = config.get("ledger_url")
@@ -371,7 +371,7 @@ def _warm() -> None:
     import gc
     import importlib
 
-    for module in ("privjail.catalogue.origins", "privjail.engines.polars"):
+    for module in ("privjail.catalogue.origins", "privjail.engines.polars.engine"):
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # what was imported stays: the collector need not go through it again and again

@@ -17,8 +17,8 @@ from rich.table import Table
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import DPError
 from privjail.faults import explained
-from privjail.jail.events import amounts
-from privjail.jail.state import State
+from privjail.server.ledger.events import amounts
+from privjail.server.ledger.state import State
 
 out = Console()
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from privjail.encrypted.memory import keep
 from privjail.errors import PlanError
-from privjail.terminal import plain, told
+from privjail.terminal import errors_as_messages, plain
 
 app = typer.Typer(
     name="encrypted",
@@ -28,7 +28,7 @@ app = typer.Typer(
 keys_app = typer.Typer(help="Make a server's folder, or tickets for owners and the operator.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
 screen, notes = Console(), Console(stderr=True)
-_errors = partial(told, notes)
+_errors = partial(errors_as_messages, notes)
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, study.json.", exists=True, dir_okay=False)]
 Folder = Annotated[Path, typer.Argument(help="The server's folder.", exists=True, file_okay=False)]
@@ -73,8 +73,8 @@ def keys_decrypt(
         with _progress("making keys"):
             offer = make_decrypt(out, terms, address)
         screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
-        told = f"fingerprint: {offer.fingerprint} (tell the owners: submit --fingerprint)"
-        screen.print(told, highlight=False, soft_wrap=True)
+        errors_as_messages = f"fingerprint: {offer.fingerprint} (tell the owners: submit --fingerprint)"
+        screen.print(errors_as_messages, highlight=False, soft_wrap=True)
         screen.print(f"promise: {terms.promise}", soft_wrap=True, highlight=False)
 
 
@@ -134,14 +134,14 @@ def keys_operator(
 
 def _serve(start: Callable[[], Any], what: str) -> None:
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
-    told, tell = os.pipe()
+    errors_as_messages, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(tell, b"."))
     with _errors():
         running = start()
     keep()  # not earlier: what a server allocates for good had better lie in large pages
     print(f"{what} serving on port {running.port}", flush=True)
-    os.read(told, 1)
+    os.read(errors_as_messages, 1)
     running.stop()
 
 
@@ -223,10 +223,10 @@ def publish(
     with _errors():
         with _progress("asking the compute server", 1) as progress:
 
-            def told(done: int, of: int, doing: str) -> None:
+            def errors_as_messages(done: int, of: int, doing: str) -> None:
                 progress.update(progress.task_ids[0], completed=done, total=of, description=doing)
 
-            made = run(Study.load(study), _ticket(operator), release, method, epsilon, told)
+            made = run(Study.load(study), _ticket(operator), release, method, epsilon, errors_as_messages)
         screen.print(made, markup=False, highlight=False)
 
 

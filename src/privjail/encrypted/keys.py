@@ -14,7 +14,7 @@ from pathlib import Path
 from privjail.encrypted import envelope, seal
 from privjail.encrypted.study import Offer, Server, Study, Terms
 from privjail.errors import PlanError
-from privjail.jail.tls import make_certificates
+from privjail.server.tls import make_certificates
 
 LONGEST_NAME = 200
 KEY_BYTES = 32

@@ -11,9 +11,10 @@ import numpy as np
 
 from privjail.budget.amounts import amount, float_up
 from privjail.encrypted.numbers import LARGEST_SCALE, Whole
-from privjail.encrypted.study import Terms, spelled
+from privjail.encrypted.study import Terms, parse_amount
 from privjail.errors import PlanError
-from privjail.histograms import ours, partition
+from privjail.histograms import block_tree as ours
+from privjail.histograms import partition
 
 METHODS = ("ours", "partition")
 MEDIAN = 1.1462  # of |X + Y| for two Laplace variables of scale 1: equal neighbours are merged half of the time
@@ -38,7 +39,7 @@ class Plan:
 
 def spelled_amount(epsilon: Any) -> Fraction:
     """An amount as a number or as text: 0.5, 1/2."""
-    return amount(spelled(epsilon) if isinstance(epsilon, str) else epsilon)
+    return amount(parse_amount(epsilon) if isinstance(epsilon, str) else epsilon)
 
 
 def plan(method: str, epsilon: Any, terms: Terms) -> Plan:

@@ -7,7 +7,8 @@ import numpy as np
 from privjail.encrypted.numbers import Whole
 from privjail.encrypted.plans import Plan
 from privjail.encrypted.study import Terms
-from privjail.histograms import Law, PrivateHistogram, ours
+from privjail.histograms import Law, PrivateHistogram
+from privjail.histograms import block_tree as ours
 from privjail.histograms.buckets import NOISE_ONLY, averages, labels_of
 from privjail.histograms.postprocess import BLOCK_SIZE
 from privjail.histograms.spread import BucketSpread

@@ -23,7 +23,7 @@ AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,4
 FINGERPRINT = 32  # hexadecimal digits
 
 
-def spelled(text: str) -> Fraction:
+def parse_amount(text: str) -> Fraction:
     """An amount as somebody wrote it. Without limits, Fraction("1e999999999") would not end."""
     try:
         if AMOUNT.fullmatch(text.strip()):
@@ -104,7 +104,7 @@ class Offer:
     def load(cls, path: Path) -> Offer:
         found = _read(path)
         try:
-            terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
+            terms = Terms(**found["terms"] | {"budget": parse_amount(found["terms"]["budget"])})
             keys = {name: _bytes(found[name]) for name in ("records_key", "slots_key")}
             return cls(terms, _key(keys["records_key"]), keys["slots_key"], Server(**found["decrypt"]))
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -142,7 +142,7 @@ class Study:
     def load(cls, path: Path) -> Study:
         found = _read(path)
         try:
-            terms = Terms(**found["terms"] | {"budget": spelled(found["terms"]["budget"])})
+            terms = Terms(**found["terms"] | {"budget": parse_amount(found["terms"]["budget"])})
             return cls(terms, _key(_bytes(found["records_key"])), Server(**found["compute"]))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise PlanError(f"{path.name!r} is no study") from None

@@ -92,7 +92,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 
 
 def _refuse(context: Any, e: BaseException) -> Any:
-    from privjail.jail.server import spelled
+    from privjail.server.server import spelled
 
     if isinstance(e, DPError):
         return context.abort(grpc.StatusCode.FAILED_PRECONDITION, spelled(e))
@@ -198,7 +198,7 @@ class Caller:
 
     def _final(self, e: Any, deadline: float) -> DPError | None:
         """The error to raise, or None to try again."""
-        from privjail.jail.channel import certificate_mismatch
+        from privjail.server.channel import certificate_mismatch
 
         if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "Concurrent RPC limit" in (e.details() or ""):
             if time.monotonic() < deadline:

@@ -27,7 +27,7 @@ from privjail.local.plan import Plan, plan_binary, plan_kary, plan_unary
 from privjail.local.plots import error_of_plan
 from privjail.local.respondent import Memory, Respondent
 from privjail.local.survey import Survey
-from privjail.terminal import told
+from privjail.terminal import errors_as_messages
 
 app = typer.Typer(
     name="local",
@@ -35,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 screen, notes = Console(), Console(stderr=True)
-_errors = partial(told, notes)
+_errors = partial(errors_as_messages, notes)
 PLANNERS = {"kary": plan_kary, "binary": plan_binary, "unary": plan_unary}
 
 SurveyFile = Annotated[Path, typer.Option("--survey", "-s", help="The survey as JSON: domain, menu, mix.")]

@@ -10,7 +10,7 @@ from typing import Any
 from privjail.budget.amounts import amount, exact, float_up
 from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, on_grid, reach
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, noise_grid, require_bounded
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -43,12 +43,12 @@ class AboveThreshold(Mechanism):
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("above_threshold needs at least one number")
-        reach(value.joint.linf, value)
+        require_bounded(value.joint.linf, value)
 
     def scales(self, value: Value) -> tuple[OnGrid, float, float]:
         """The grid, and the two noise scales in its steps: for the threshold and for each number."""
-        distance = reach(value.joint.linf, value)
-        grid = on_grid(value.grid, distance, 4 * Fraction(distance) / self.epsilon)
+        distance = require_bounded(value.joint.linf, value)
+        grid = noise_grid(value.grid, distance, 4 * Fraction(distance) / self.epsilon)
         return grid, float_up(2 * grid.steps / self.epsilon), float_up(4 * grid.steps / self.epsilon)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int | None:

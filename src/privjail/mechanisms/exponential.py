@@ -10,7 +10,7 @@ from privjail.budget.amounts import amount
 from privjail.budget.notions import Loss
 from privjail.errors import PlanError
 from privjail.mechanisms.choice import CHOICE_BYTES
-from privjail.mechanisms.mechanism import Mechanism, reach
+from privjail.mechanisms.mechanism import Mechanism, require_bounded
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -39,10 +39,10 @@ class Exponential(Mechanism):
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("exponential_mechanism needs at least one option")
-        reach(value.joint.linf, value)
+        require_bounded(value.joint.linf, value)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int:
-        distance = Fraction(reach(value.joint.linf, value))
+        distance = Fraction(require_bounded(value.joint.linf, value))
         if distance == 0:  # the scores are public
             return int(exact.index(max(exact)))
         return noise.exponential(exact, self.epsilon * value.grid / (2 * distance))

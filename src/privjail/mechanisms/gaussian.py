@@ -10,7 +10,7 @@ from typing import Any
 from privjail.budget.amounts import amount, float_up, probability
 from privjail.budget.notions import ApproxDP, Loss, Notion
 from privjail.errors import BudgetError
-from privjail.mechanisms.mechanism import Mechanism, listed, need_number_or_vector, public, reach
+from privjail.mechanisms.mechanism import Mechanism, listed, need_number_or_vector, public, require_bounded
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import sqrt_up
 from privjail.plan.value import Value
@@ -62,13 +62,13 @@ class Gaussian(Mechanism):
 
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
-        reach(value.joint.l2, value)
+        require_bounded(value.joint.l2, value)
         if self.sigma(value) > WIDEST * value.grid:
             raise BudgetError("the noise is too wide for the value's grid", do="use a larger eps or rho")
 
     def sigma(self, value: Value) -> Fraction:
         """The standard deviation, in the value's own unit."""
-        distance = Fraction(reach(value.joint.l2, value))
+        distance = Fraction(require_bounded(value.joint.l2, value))
         if self.rho is not None:
             return distance * sqrt_up(1 / (2 * self.rho))
         assert self.epsilon is not None and self.delta is not None

@@ -15,10 +15,10 @@ from privjail.mechanisms.mechanism import (
     OnGrid,
     listed,
     need_number_or_vector,
-    on_grid,
+    noise_grid,
     public,
     public_steps,
-    reach,
+    require_bounded,
 )
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
@@ -27,9 +27,9 @@ Ratio = tuple[int, int]  # a fraction for a cache: the fraction itself is slow t
 
 
 @lru_cache(maxsize=1024)
-def _plan(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> tuple[OnGrid, float]:
+def _calibrated(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> tuple[OnGrid, float]:
     eps, far = Fraction(*epsilon), Fraction(*distance)
-    grid = on_grid(Fraction(*own), far, far / eps, size)
+    grid = noise_grid(Fraction(*own), far, far / eps, size)
     return grid, float_up(grid.steps / eps)
 
 
@@ -54,19 +54,19 @@ class Laplace(Mechanism):
         return Loss(pure=self.epsilon, what="laplace_mechanism")
 
     def proportional(self, notion: Notion, value: Value) -> bool:
-        return self.plan(value)[0].coarser == 1
+        return self.calibrate(value)[0].coarser == 1
 
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
-        reach(value.joint.l1, value)
+        require_bounded(value.joint.l1, value)
 
-    def plan(self, value: Value) -> tuple[OnGrid, float]:
+    def calibrate(self, value: Value) -> tuple[OnGrid, float]:
         """The grid, and the scale of the noise in steps of it."""
-        distance = reach(value.joint.l1, value).as_integer_ratio()
-        return _plan(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), value.joint.size)
+        distance = require_bounded(value.joint.l1, value).as_integer_ratio()
+        return _calibrated(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), value.joint.size)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
-        grid, scale = self.plan(value)
+        grid, scale = self.calibrate(value)
         elements = [grid.place(x) for x in listed(exact)]
         noised = [x + e for x, e in zip(elements, noise.laplace(scale, len(elements)), strict=True)]
         answers = public_steps(noised, grid.grid)
@@ -79,7 +79,7 @@ class Laplace(Mechanism):
 
     def error(self, value: Value, confidence: float) -> float:
         """With this probability one released element is off by at most this much."""
-        grid, scale = self.plan(value)
+        grid, scale = self.calibrate(value)
         if scale == 0:
             return 0.0
         # Pr[|X| > t] = 2 a**(t+1) / (1 + a), with a = exp(-1/b)

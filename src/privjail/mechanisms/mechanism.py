@@ -41,7 +41,7 @@ class Mechanism:
         raise TypeError
 
 
-def reach(distance: Number | None, value: Value) -> Number:
+def require_bounded(distance: Number | None, value: Value) -> Number:
     """A sensitivity that must be known."""
     if distance is None:
         raise unbounded(str(value))
@@ -61,7 +61,7 @@ class OnGrid:
         return exact if self.coarser == 1 else (2 * exact + self.coarser) // (2 * self.coarser)
 
 
-def on_grid(own: Fraction, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:
+def noise_grid(own: Fraction, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:
     """The grid to add noise on.
 
     The value's own grid, on which it moves by whole steps: at most floor(distance / grid). Only where the

@@ -27,7 +27,7 @@ class Noise:
     """Exact draws: integers whose law is the stated one, not a float approximation of it."""
 
     def __init__(self) -> None:
-        self._stock = Stock()
+        self._stock = PredrawnNoise()
 
     def prepare(self) -> None:
         """Load the samplers, so that the first release need not wait for them."""
@@ -76,7 +76,7 @@ class Noise:
         return np.frombuffer(os.urandom(4 * limbs * n), dtype=np.uint32).reshape(limbs, n)
 
 
-class Stock:
+class PredrawnNoise:
     """Draws made ahead: twenty at once cost little more than one.
 
     Each draw is handed out once, whichever thread asks. The first for a scale is made alone, then as many

@@ -10,7 +10,7 @@ from privjail.budget.amounts import amount, float_up
 from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
 from privjail.mechanisms.choice import CHOICE_BYTES
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, on_grid, reach
+from privjail.mechanisms.mechanism import Mechanism, OnGrid, noise_grid, require_bounded
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -51,13 +51,13 @@ class NoisyMax(Mechanism):
             raise PlanError("noisy max needs at least one element")
         if self.k > value.joint.size:
             raise PlanError(f"there are only {value.joint.size} elements, fewer than k = {self.k}")
-        reach(value.joint.linf, value)
+        require_bounded(value.joint.linf, value)
 
     def scale(self, value: Value) -> tuple[OnGrid, float]:
         """The grid, and the scale of the noise in steps of it."""
-        distance = reach(value.joint.linf, value)
+        distance = require_bounded(value.joint.linf, value)
         each = self.epsilon / self.k * (1 if value.monotone else Fraction(1, 2))
-        grid = on_grid(value.grid, distance, Fraction(distance) / each)
+        grid = noise_grid(value.grid, distance, Fraction(distance) / each)
         return grid, float_up(grid.steps / each)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:

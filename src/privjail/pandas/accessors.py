@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
-from privjail.ops.moment import PARTS, Part
-from privjail.ops.recode import Recode
-from privjail.ops.text import FUNCTIONS, Text
+from privjail.ops.columns.datetime_part import PARTS, Part
+from privjail.ops.columns.recode import Recode
+from privjail.ops.columns.text import FUNCTIONS, Text
 from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.refusals import RefusedAttribute
 from privjail.plan.domain import CategoryDomain

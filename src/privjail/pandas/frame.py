@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
-from privjail.ops.carried import Constant
-from privjail.ops.filter import keep
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import joined, negation
-from privjail.ops.numbers import Scale, Stack
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.tally import Tally
-from privjail.ops.where import NullWhere, Where
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import joined, negation
+from privjail.ops.columns.where import NullWhere, Where
+from privjail.ops.numbers.combine import Scale, Stack
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.filter import keep
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
 from privjail.pandas.axes import Axis
 from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.indexing import Loc

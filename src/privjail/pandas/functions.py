@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from privjail.errors import PlanError
-from privjail.ops.cast import Cast
-from privjail.ops.cut import Cut
-from privjail.ops.tally import Tally
+from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.cut import Cut
+from privjail.ops.numbers.tally import Tally
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import Axis, SensitiveDataFrame

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
-from privjail.ops.carried import Constant
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter, label_lit
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import negation
-from privjail.ops.numbers import Beside
-from privjail.ops.tally import Tally
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import negation
+from privjail.ops.numbers.combine import ColumnStack
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.filter import Filter, label_lit
+from privjail.ops.rows.group_head import GroupHead
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
@@ -223,7 +223,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
     def _per_group(self, value: Callable[[Expr], Expr | None]) -> SensitiveDataFrame:
         chosen = self._chosen()
         tallies = tuple(Tally(self._frame._rows, tuple(self._keys), value(e)) for e in chosen.values())
-        return SensitiveDataFrame(Beside(tallies, tuple(chosen)), (*self._index_axes(), Axis()))
+        return SensitiveDataFrame(ColumnStack(tallies, tuple(chosen)), (*self._index_axes(), Axis()))
 
     def size(self) -> SensitiveSeries:
         """The number of rows of each group.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.opening import columns_of, open_csv, open_frame, open_parquet
-from privjail.ops.source import Source
+from privjail.ops.rows.source import Source
 from privjail.pandas.frame import PrivDataFrame
 
 

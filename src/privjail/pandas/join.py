@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from privjail.errors import PlanError, RefusedError
-from privjail.ops.filter import keep
-from privjail.ops.isin import IsIn
-from privjail.ops.recode import Recode
+from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.filter import keep
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import Logic
-from privjail.ops.where import NullWhere, Where
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import Logic
+from privjail.ops.columns.where import NullWhere, Where
 from privjail.pandas.refusals import RefusedAttribute
 from privjail.plan.expr import Expr
 from privjail.rowwise import compared, same_rows

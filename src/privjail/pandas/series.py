@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.carried import Constant
-from privjail.ops.cast import Cast, Categorise
-from privjail.ops.clip import Clip
-from privjail.ops.distinct import Distinct
-from privjail.ops.filter import keep
-from privjail.ops.function import Function
-from privjail.ops.isin import IsIn, IsNull
-from privjail.ops.logic import Logic, negation
-from privjail.ops.recode import Recode
-from privjail.ops.slice import Slice
-from privjail.ops.sort import Sort
-from privjail.ops.tally import Tally
-from privjail.ops.where import FillNull, NullWhere, Where
-from privjail.ops.window import Lag, Window
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast, Categorise
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.function import Function
+from privjail.ops.columns.isin import IsIn, IsNull
+from privjail.ops.columns.logic import Logic, negation
+from privjail.ops.columns.recode import Recode
+from privjail.ops.columns.where import FillNull, NullWhere, Where
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.filter import keep
+from privjail.ops.rows.slice import Slice
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.window import Lag, Window
 from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from privjail.ops.source import Source
+from privjail.ops.rows.source import Source
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 

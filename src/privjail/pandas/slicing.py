@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from privjail.errors import PlanError
-from privjail.ops.carried import Carried
+from privjail.ops.columns.carried import Carried
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 

@@ -11,13 +11,13 @@ from privjail import session
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.numbers import Element, Extreme, Scale, Stack, Total
+from privjail.ops.numbers.combine import Element, Extreme, Scale, Stack, Total
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, number
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Vector(Sensitive[Public]):
         >>> df["ward"].value_counts(sort=False).idxmax(eps=1)
         'surgery'
         """
-        found: Hashable = self._labels()[session.release([Ask(self._value, NoisyMax(amount(eps)))])[0]]
+        found: Hashable = self._labels()[session.release([Query(self._value, NoisyMax(amount(eps)))])[0]]
         return found
 
     def idxmin(self, *, eps: Any) -> Hashable:
@@ -76,7 +76,7 @@ class Vector(Sensitive[Public]):
 
         >>> x = df["ward"].value_counts(sort=False).idxmin(eps=1)
         """
-        chosen = session.release([Ask(self._value, NoisyMax(amount(eps), smallest=True))])[0]
+        chosen = session.release([Query(self._value, NoisyMax(amount(eps), smallest=True))])[0]
         found: Hashable = self._labels()[chosen]
         return found
 
@@ -97,7 +97,7 @@ class Vector(Sensitive[Public]):
     def _best(self, n: int, eps: Any, smallest: bool) -> list[Hashable]:
         if type(n) is not int or not 1 <= n <= self.size:
             raise PlanError(f"between 1 and {self.size} labels can be chosen")
-        chosen = session.release([Ask(self._value, NoisyMax(amount(eps), k=n, smallest=smallest))])[0]
+        chosen = session.release([Query(self._value, NoisyMax(amount(eps), k=n, smallest=smallest))])[0]
         labels = self._labels()
         return [labels[i] for i in (chosen if n > 1 else [chosen])]
 

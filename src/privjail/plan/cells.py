@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from privjail.plan.node import Node, node, put
+from privjail.plan.node import Node, node, set_frozen
 
 if TYPE_CHECKING:
     from privjail.plan.rows import Rows
@@ -42,8 +42,8 @@ class Cell(Node):
 
     def __post_init__(self) -> None:
         above = self.parent
-        put(self, "depth", 0 if above is None else above.depth + 1)
-        put(self, "_root", None if above is None else above.root)
+        set_frozen(self, "depth", 0 if above is None else above.depth + 1)
+        set_frozen(self, "_root", None if above is None else above.root)
 
     @property
     def root(self) -> Cell:
@@ -67,7 +67,7 @@ class Cell(Node):
         known = cell._address or ()
         for cell in reversed(lacking):
             known = (*known, (_name(cell.partition), f"{cell.key.type_}:{cell.key.spelling}"))
-            put(cell, "_address", known)
+            set_frozen(cell, "_address", known)
         return known
 
     def unsplit(self) -> Cell:

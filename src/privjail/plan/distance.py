@@ -39,7 +39,7 @@ class Distance:
 
     const: Number | None = 0  # None: unbounded
     terms: dict[Cell, Number] = field(default_factory=dict)
-    peaks: tuple[tuple[Distance, ...], ...] = ()
+    maxima: tuple[tuple[Distance, ...], ...] = ()
 
     def __add__(self, other: Distance) -> Distance:
         if self.const is None or other.const is None:
@@ -47,7 +47,7 @@ class Distance:
         terms = dict(self.terms)
         for cell, c in other.terms.items():
             terms[cell] = terms.get(cell, 0) + c
-        return Distance(self.const + other.const, terms, self.peaks + other.peaks)
+        return Distance(self.const + other.const, terms, self.maxima + other.maxima)
 
     def __mul__(self, factor: Number) -> Distance:
         if factor == 1:
@@ -66,28 +66,28 @@ class Distance:
                 known = UNBOUNDED if factor else Distance()
             else:
                 terms = {cell: c * factor for cell, c in self.terms.items()}
-                peaks = tuple([tuple([d._times(factor, done) for d in peak]) for peak in self.peaks])
-                known = Distance(self.const * factor, terms, peaks)
+                maxima = tuple([tuple([d._times(factor, done) for d in peak]) for peak in self.maxima])
+                known = Distance(self.const * factor, terms, maxima)
             done[id(self)] = known
         return known
 
     @property
     def parts(self) -> int:
         """How many forms and terms it has, with all its maxima written out."""
-        return 1 + len(self.terms) + (self._in_peaks if self.peaks else 0)
+        return 1 + len(self.terms) + (self._in_peaks if self.maxima else 0)
 
     @cached_property
     def _in_peaks(self) -> int:
-        return sum([d.parts for peak in self.peaks for d in peak])
+        return sum([d.parts for peak in self.maxima for d in peak])
 
     @cached_property
     def value(self) -> Number | None:
         """The largest value over everything that one privacy unit can do; None if there is none."""
         if self.const is None:
             return None
-        if not self.peaks:
+        if not self.maxima:
             return self.const + _linear_value(self.terms)
-        if any(d.value is None for peak in self.peaks for d in peak):
+        if any(d.value is None for peak in self.maxima for d in peak):
             return None
         vertices = few_vertices(self.cells())
         if vertices is None:
@@ -100,14 +100,14 @@ class Distance:
         for cell, c in self.terms.items():
             if cell in on:
                 total += c
-        for peak in self.peaks:
+        for peak in self.maxima:
             total += max(d.at(on) for d in peak)
         return total
 
     def flattened(self) -> Distance:
         """A linear form that is never smaller."""
         flat = Distance(self.const, self.terms)
-        for peak in self.peaks:
+        for peak in self.maxima:
             forms = [d.flattened() for d in peak]
             cells = {cell for d in forms for cell in d.terms}
             flat = flat + Distance(
@@ -118,7 +118,7 @@ class Distance:
 
     def cells(self) -> set[Cell]:
         found = set(self.terms)
-        for peak in self.peaks:
+        for peak in self.maxima:
             for d in peak:
                 found |= d.cells()
         return found
@@ -144,15 +144,15 @@ def added(distances: Sequence[Distance]) -> Distance:
     """The sum of many distances, in one go."""
     total: dict[Cell, Number] = {}
     const: Number = 0
-    peaks: list[tuple[Distance, ...]] = []
+    maxima: list[tuple[Distance, ...]] = []
     for d in distances:
         if d.const is None:
             return UNBOUNDED
         const += d.const
-        peaks.extend(d.peaks)
+        maxima.extend(d.maxima)
         for cell, c in d.terms.items():
             total[cell] = total.get(cell, 0) + c
-    return Distance(const, total, tuple(peaks))
+    return Distance(const, total, tuple(maxima))
 
 
 def l1(distances: Sequence[Distance]) -> Number | None:
@@ -164,7 +164,7 @@ def l2_squared(distances: Sequence[Distance]) -> Number | None:
     """The largest joint change of a vector, in the sum of squares."""
     if any(d.value is None for d in distances):
         return None
-    if all(not d.peaks and not d.const and len(d.terms) <= 1 for d in distances):
+    if all(not d.maxima and not d.const and len(d.terms) <= 1 for d in distances):
         squares: dict[Cell, Number] = {}
         for d in distances:
             for cell, c in d.terms.items():

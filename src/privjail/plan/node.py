@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary would hold, with less work
 _building = threading.RLock()
-put = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
+set_frozen = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
 # 256 bits: whoever finds two expressions of one name can have one partition of the data counted as another.
 # Copied for each name: that takes half as long as to make one.
@@ -64,9 +64,9 @@ class Interned(type):
         if len(args) != len(names):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
         made: Any = cls.__new__(cls)  # type: ignore[call-overload]
-        put(made, "_key", key)
+        set_frozen(made, "_key", key)
         for name, value in zip(names, args):  # noqa: B905  strict=True costs as much as the rest of the line
-            put(made, name, value)
+            set_frozen(made, name, value)
         made.__post_init__()
         return made
 
@@ -87,7 +87,7 @@ class Node(metaclass=Interned):
     _children: tuple[Node, ...] | None = None
     _depth: int | None = None
     _steps: int | None = None  # of the largest expression below, and how many columns are held at once for any of
-    _columns: int | None = None  # them: kept by jail/work.py
+    _columns: int | None = None  # them: kept by server/work.py
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -100,7 +100,7 @@ class Node(metaclass=Interned):
     def fact(self, **facts: Any) -> None:
         """Set derived facts, once, while the node is built."""
         for name, value in facts.items():
-            put(self, name, value)
+            set_frozen(self, name, value)
 
     def __post_init__(self) -> None:
         """Derive the facts, or refuse."""
@@ -116,7 +116,7 @@ class Node(metaclass=Interned):
         known = self._name
         if known is None:
             known = (self._digest or self.digest()).hex()
-            put(self, "_name", known)
+            set_frozen(self, "_name", known)
         return known
 
     def digest(self) -> bytes:
@@ -137,7 +137,7 @@ class Node(metaclass=Interned):
                 spelled = b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields)
                 digest = EMPTY.copy()
                 digest.update(spelled)
-                put(each, "_digest", digest.digest())
+                set_frozen(each, "_digest", digest.digest())
         assert self._digest is not None
         return self._digest
 
@@ -162,7 +162,9 @@ class Node(metaclass=Interned):
                 waiting.pop()
                 text = node.spell_out()
                 # Cut in the middle: the beginning names the data, the end what was asked of which part of it.
-                put(node, "_shown", text if len(text) <= LONGEST else f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}")
+                set_frozen(
+                    node, "_shown", text if len(text) <= LONGEST else f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
+                )
         assert self._shown is not None
         return self._shown
 
@@ -187,7 +189,7 @@ def children(node: Node) -> tuple[Node, ...]:
         found: list[Node] = []
         _add_nodes(node._key, found)
         known = tuple(found)
-        put(node, "_children", known)
+        set_frozen(node, "_children", known)
     return known
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from privjail.errors import PlanError
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import UNBOUNDED, Distance, Number
-from privjail.plan.node import Lit, Node, put
+from privjail.plan.node import Lit, Node, set_frozen
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # likewise a filter below this many others
@@ -48,9 +48,9 @@ class Rows(Node):
 
     def select(self, parent: Rows, cells: tuple[Cell, ...]) -> None:
         """Set the facts of rows that are rows of their input: its base and its factor."""
-        put(self, "parent", parent)
-        put(self, "cells", cells)
-        put(self, "lineage", parent.lineage)
+        set_frozen(self, "parent", parent)
+        set_frozen(self, "cells", cells)
+        set_frozen(self, "lineage", parent.lineage)
 
     def derive(
         self, parent: Rows, *, factor: Number | None = None, cap: Number | None = None, most: int | None = None

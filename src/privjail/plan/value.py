@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
-from privjail.plan.node import Node, put
+from privjail.plan.node import Node, set_frozen
 
 
-class Joint:
+class Sensitivity:
     """How far a vector can move as a whole, and each of its elements alone."""
 
     @property
@@ -44,7 +44,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed(Joint):
+class PerElement(Sensitivity):
     """Elements with a distance each."""
 
     distances: tuple[Distance, ...]
@@ -79,7 +79,7 @@ class Listed(Joint):
 
 
 @dataclass(frozen=True, eq=False)
-class Shared(Joint):
+class OneMoves(Sensitivity):
     """Elements that exclude each other: one edit of the whole moves one element.
 
     The sum of all absolute changes is at most the whole's distance, so every norm is at most that, and
@@ -113,7 +113,7 @@ class Shared(Joint):
 
 
 @dataclass(frozen=True, eq=False)
-class Together(Joint):
+class AllMove(Sensitivity):
     """Elements that can all move at once, each by up to the same distance."""
 
     length: int
@@ -152,9 +152,9 @@ class Facts(NamedTuple):
     not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
     """
 
-    joint: Joint
+    joint: Sensitivity
     cells: tuple[Cell, ...]
-    capped: bool
+    has_constant_bound: bool
     monotone: bool
 
 
@@ -167,7 +167,7 @@ class Value(Node):
     index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
     grid: Fraction  # every element is a whole multiple of it, whatever the data
     _facts: ClassVar[Facts | None] = None
-    _bulk: ClassVar[int | None] = None  # how large the facts can be, in bytes, kept by jail/weigh.py
+    _facts_bytes: ClassVar[int | None] = None  # how large the facts can be, in bytes, kept by server/weigh.py
 
     def derive(self) -> Facts:
         """The facts, from those of the inputs."""
@@ -191,16 +191,16 @@ class Value(Node):
                     waiting.append(v)
                     lacking = True
                 else:
-                    put(v, "_facts", v.derive())
+                    set_frozen(v, "_facts", v.derive())
             if not lacking:
                 waiting.pop()
                 if each._facts is None:  # else it was waiting twice
-                    put(each, "_facts", each.derive())
+                    set_frozen(each, "_facts", each.derive())
         assert self._facts is not None
         return self._facts
 
     @property
-    def joint(self) -> Joint:
+    def joint(self) -> Sensitivity:
         return self.facts.joint
 
     @property
@@ -208,8 +208,8 @@ class Value(Node):
         return self.facts.cells
 
     @property
-    def capped(self) -> bool:
-        return self.facts.capped
+    def has_constant_bound(self) -> bool:
+        return self.facts.has_constant_bound
 
     @property
     def monotone(self) -> bool:
@@ -231,15 +231,15 @@ class Value(Node):
         return self.joint.at(0) if not self.index else self.joint.peak()
 
     @staticmethod
-    def inherit(inputs: Sequence[Value], joint: Joint) -> Facts:
+    def inherit(inputs: Sequence[Value], joint: Sensitivity) -> Facts:
         """The facts of a value that is computed from others."""
         cells: dict[Cell, None] = {}
-        capped = False
+        has_constant_bound = False
         for each in inputs:
             facts = each.facts
             cells.update(dict.fromkeys(facts.cells))
-            capped = capped or facts.capped
-        return Facts(joint, tuple(cells), capped, monotone=False)
+            has_constant_bound = has_constant_bound or facts.has_constant_bound
+        return Facts(joint, tuple(cells), has_constant_bound, monotone=False)
 
     def inputs(self) -> tuple[Value, ...]:
         return ()

@@ -9,10 +9,10 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount
 from privjail.mechanisms.laplace import Laplace
-from privjail.ops.tally import Tally
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.statistics.mean import CentredColumn
 from privjail.statistics.quantile import candidate, extreme_ask, quantile_ask
 
@@ -21,7 +21,7 @@ def describe(rows: Rows, expr: Expr, eps: Any) -> dict[str, float]:
     """count, mean, std, min, quartiles and max of a column; each of eight releases gets an eighth of eps."""
     c = CentredColumn(rows, expr)
     share = amount(eps) / 8
-    sums = [Ask(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
+    sums = [Query(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
     ranks = {
         "min": extreme_ask(rows, expr, "min", share),
         "25%": quantile_ask(rows, expr, Fraction(1, 4), share),

@@ -8,20 +8,20 @@ from privjail import session
 from privjail.budget.amounts import amount, exact
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.laplace import Laplace
-from privjail.ops.cut import Cut
-from privjail.ops.tally import Tally
+from privjail.ops.columns.cut import Cut
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.rowwise import numeric
 
 
 def histogram(rows: Rows, expr: Expr, bins: Any, eps: Any) -> tuple[Tally, list[float]]:
     """A tally by interval, and its noisy counts. ``bins``: public edges, or a number of equal parts of the range."""
     tally = Tally(rows, (binned(rows, numeric(expr), bins),), None)
-    counts: list[float] = session.release([Ask(tally, Laplace(amount(eps)))])[0]
+    counts: list[float] = session.release([Query(tally, Laplace(amount(eps)))])[0]
     return tally, counts
 
 

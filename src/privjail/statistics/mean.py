@@ -8,18 +8,18 @@ from privjail import session
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.laplace import Laplace
-from privjail.ops.arithmetic import Arithmetic, is_number
-from privjail.ops.carried import Constant
-from privjail.ops.cast import Cast
-from privjail.ops.clip import Clip
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import negation
-from privjail.ops.tally import Tally
+from privjail.ops.columns.arithmetic import Arithmetic, is_number
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import negation
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.rowwise import numeric
 
 
@@ -78,7 +78,7 @@ def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
     counts = list(dict.fromkeys(Tally(rows, (), c.present()) for c in centred.values()))
     sums = [Tally(rows, (), c.deviation()) for c in centred.values()]
     share = Laplace(total / (len(counts) + len(sums)))
-    answers = session.release([Ask(v, share) for v in (*counts, *sums)])
+    answers = session.release([Query(v, share) for v in (*counts, *sums)])
     known = dict(zip(counts, answers, strict=False))
     return {
         name: c.mean(answer, known[Tally(rows, (), c.present())])
@@ -91,7 +91,7 @@ def group_means(rows: Rows, keys: tuple[Expr, ...], columns: dict[Any, Expr], ep
     centred = {name: CentredColumn(rows, expr) for name, expr in columns.items()}
     share = Laplace(amount(eps) / (2 * len(centred)))
     parts = [Tally(rows, keys, v) for c in centred.values() for v in (c.deviation(), c.present())]
-    answers = session.release([Ask(v, share) for v in parts])
+    answers = session.release([Query(v, share) for v in parts])
     return {
         name: [c.mean(total, count) for total, count in zip(answers[2 * i], answers[2 * i + 1], strict=True)]
         for i, (name, c) in enumerate(centred.items())

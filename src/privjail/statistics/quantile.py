@@ -11,12 +11,12 @@ from privjail import session
 from privjail.budget.amounts import amount, exact
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.ranks import Ranks
+from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.plan.domain import FloatDomain, IntDomain, Numeric
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.rowwise import numeric
 
 CANDIDATES = 1001
@@ -35,31 +35,31 @@ def extreme(rows: Rows, expr: Expr, which: str, eps: Any) -> float:
     return chosen([extreme_ask(rows, expr, which, amount(eps))])[0]
 
 
-def chosen(asks: list[Ask]) -> list[float]:
+def chosen(asks: list[Query]) -> list[float]:
     """Release several choices among candidates; the value of each candidate that was chosen."""
     return [candidate(ask, position) for ask, position in zip(asks, session.release(asks), strict=True)]
 
 
-def candidate(ask: Ask, position: int) -> float:
+def candidate(ask: Query, position: int) -> float:
     """The value of a candidate."""
-    assert isinstance(ask.value, Ranks)
+    assert isinstance(ask.value, QuantileScores)
     return float(ask.value.candidates[position].value)
 
 
-def quantile_ask(rows: Rows, expr: Expr, q: Fraction, eps: Fraction) -> Ask:
+def quantile_ask(rows: Rows, expr: Expr, q: Fraction, eps: Fraction) -> Query:
     """The request for one quantile."""
     expr = numeric(expr)
     candidates = candidates_of(rows, expr, "a quantile")
-    return Ask(Ranks(rows, expr, candidates, 1 - q, q, Fraction(0)), NoisyMax(eps))
+    return Query(QuantileScores(rows, expr, candidates, 1 - q, q, Fraction(0)), NoisyMax(eps))
 
 
-def extreme_ask(rows: Rows, expr: Expr, which: str, eps: Fraction) -> Ask:
+def extreme_ask(rows: Rows, expr: Expr, which: str, eps: Fraction) -> Query:
     """The request for the value beyond which about t rows lie, t being what the noise would invent on its own."""
     expr = numeric(expr)
     candidates = candidates_of(rows, expr, which)
     target = Fraction(math.ceil(2 * math.log(20 * len(candidates)) / float(eps)))
     sides = (Fraction(0), Fraction(1), -target) if which == "max" else (Fraction(1), Fraction(0), target)
-    return Ask(Ranks(rows, expr, candidates, *sides), NoisyMax(eps))
+    return Query(QuantileScores(rows, expr, candidates, *sides), NoisyMax(eps))
 
 
 def candidates_of(rows: Rows, expr: Expr, what: str) -> tuple[Lit, ...]:

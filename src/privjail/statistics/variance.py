@@ -7,10 +7,10 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount
 from privjail.mechanisms.laplace import Laplace
-from privjail.ops.tally import Tally
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
-from privjail.release import Ask
+from privjail.release import Query
 from privjail.statistics.mean import CentredColumn
 
 
@@ -19,4 +19,4 @@ def variance(rows: Rows, expr: Expr, eps: Any) -> float:
     c = CentredColumn(rows, expr)
     share = Laplace(amount(eps) / 3)
     parts = [Tally(rows, (), v) for v in (c.square(), c.deviation(), c.present())]
-    return c.variance(*session.release([Ask(v, share) for v in parts]))
+    return c.variance(*session.release([Query(v, share) for v in parts]))

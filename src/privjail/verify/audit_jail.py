@@ -36,8 +36,8 @@ class Given:
 def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Where the jail of one world is, a token for it; and the exact inputs of its mechanisms, as they come."""
     from privjail.curator.folder import JailFolder
-    from privjail.engines.polars import PolarsEngine
-    from privjail.jail.server import Options, start
+    from privjail.engines.polars.engine import PolarsEngine
+    from privjail.server.server import Options, start
 
     inputs: list[Any] = []
 

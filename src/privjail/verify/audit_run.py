@@ -27,13 +27,13 @@ import privjail.pandas.io as reading
 from privjail import client, opening, session
 from privjail import pandas as face
 from privjail.catalogue.schema import read_schema
-from privjail.engines import polars as engines
+from privjail.engines.polars import engine as engines
 from privjail.errors import DPError
-from privjail.ops import everything
-from privjail.ops.source import Column, Source
-from privjail.ops.window import Lag, Window
+from privjail.ops.registry import load_all
+from privjail.ops.rows.source import Column, Source
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.rows import Rows
-from privjail.release import Ask, Jail
+from privjail.release import Query, ReleaseGate
 from privjail.verify import certificate
 from privjail.verify.audit_data import dummy, edited
 from privjail.verify.audit_taps import Taps
@@ -98,7 +98,7 @@ class Run:
 
     def _doors(self) -> None:
         plain_csv, plain_parquet, plain_open = reading.read_csv, reading.read_parquet, opening.open_here
-        plain_release, plain_frame = Jail.release, reading.from_frame
+        plain_release, plain_frame = ReleaseGate.release, reading.from_frame
 
         def read(reader: Any) -> Any:
             def opened(path: Any, schema: Any = None, **options: Any) -> Any:
@@ -126,12 +126,12 @@ class Run:
             place.from_frame = from_frame  # type: ignore[attr-defined]
         opening.open_here = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
-        Jail.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
+        ReleaseGate.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
         import privjail
 
         for where in (privjail, session):
             where.connect = self.connect  # type: ignore[attr-defined]
-        everything.load()
+        load_all()
 
     def _schema(self, schema: Any) -> Any:
         """A schema by name is looked for in the scratch folder, then where the audit was started."""
@@ -197,7 +197,7 @@ class Run:
             entry["exact"] = exact
         return [entry["answer"] for entry in entries]
 
-    def _entry(self, ask: Ask) -> dict[str, Any]:
+    def _entry(self, ask: Query) -> dict[str, Any]:
         made, numbers = certificate.numbered(ask)
         tables = {}
         if session.connection() is None:
@@ -307,7 +307,7 @@ def _seen(rows: Rows) -> list[Any]:
     inner = _seen(base.parent)
     if isinstance(base, Window):
         return [Lag(base, c, k) for c in inner for k in range(-base.after, base.before + 1)]
-    from privjail.ops.carried import Carried
+    from privjail.ops.columns.carried import Carried
 
     return [Carried(base, c) for c in inner]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from privjail.mechanisms.noise import Noise
 from privjail.verify import laws
+from privjail.verify.geometric_series import Fixed, OneSided, TwoSided
 from privjail.verify.law import Law, Rational
-from privjail.verify.series import Fixed, OneSided, TwoSided
 
 Draw = Callable[[Any, int], list[Any]]
 HALF = Fraction(1, 2)
@@ -157,7 +157,7 @@ CHOSEN = [
 
 def _every_answer(xs: Sequence[int], bits: Sequence[int], line: int, outer: TwoSided, inner: TwoSided | Fixed) -> Law:
     """The chance of one pattern of answers above and below, against all others."""
-    from privjail.verify.series import total
+    from privjail.verify.geometric_series import total
 
     factors = [outer.equals(line)]
     factors += [inner.reaches(x) if bit else inner.at_most(x + 1) for x, bit in zip(xs, bits, strict=True)]
@@ -184,7 +184,7 @@ def _draw_answers(line: int, outer: float, inner: float, most: int = 99) -> Draw
 
 def _value_after(xs: Sequence[int], line: int = 1) -> Law:
     """All but the last below, then the noisy value 0 of the last: Roth's notes of 2011."""
-    from privjail.verify.series import total
+    from privjail.verify.geometric_series import total
 
     outer, inner = TwoSided(HALF), TwoSided(HALF)
     below = [inner.at_most(x + 1) for x in xs[:-1]]

@@ -24,14 +24,14 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.ops.source import Dataset, Source
+from privjail.ops.rows.source import Dataset, Source
 from privjail.plan import domain as d
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, children
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
-from privjail.release import Ask, where_charged
+from privjail.release import Query, where_charged
 
 VERSION = 1
 
@@ -78,7 +78,7 @@ def certify(folder: Any = None) -> Iterator[Certificates]:
         where.mkdir(parents=True, exist_ok=True)
     kept = Certificates(where)
 
-    def witness(asks: list[Ask]) -> Any:
+    def witness(asks: list[Query]) -> Any:
         made = [of(ask) for ask in asks]  # before the release: if this fails, nothing has been charged
         return lambda: kept.take(made)
 
@@ -93,12 +93,12 @@ def spelled(certificate: dict[str, Any]) -> str:
     return json.dumps(certificate, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def of(ask: Ask, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
+def of(ask: Query, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
     """The certificate of one ask; notions of privacy are those of the session, unless given."""
     return numbered(ask, notions)[0]
 
 
-def numbered(ask: Ask, notions: dict[Cell, Notion] | None = None) -> tuple[dict[str, Any], dict[Any, int]]:
+def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dict[str, Any], dict[Any, int]]:
     """A certificate, and the number that each node has in it."""
     known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
     told = all(cell.root in known for cell in ask.value.cells)
@@ -194,7 +194,7 @@ class _Writer:
                     "distance": _number(each.joint.linf),
                     "size": each.joint.size,
                     "grid": str(each.grid),
-                    "capped": bool(each.capped),
+                    "capped": bool(each.has_constant_bound),
                     "monotone": bool(each.monotone),
                     "cells": self._cells(each.cells),
                 }
@@ -267,7 +267,7 @@ def _mechanism(chosen: Mechanism, value: Value) -> tuple[dict[str, Any], dict[st
     """The mechanism's parameters; and its noise, with the sensitivity that the noise is made for."""
     match chosen:
         case Laplace(eps):
-            grid, scale = chosen.plan(value)
+            grid, scale = chosen.calibrate(value)
             noise = {"norm": "l1", "grid": str(grid.grid), "scale": _number(scale)}
             return {"kind": "laplace", "epsilon": str(eps)}, noise | {"sensitivity": _number(value.joint.l1)}
         case Exponential(eps):

@@ -11,11 +11,11 @@ from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.verify import laws
+from privjail.verify.geometric_series import TwoSided
 from privjail.verify.law import Law, Rational, check
 from privjail.verify.neighbours import Vector, vectors
 from privjail.verify.row import Row, Watch, exact_row
 from privjail.verify.scripted import Found, agrees, found_law, vector
-from privjail.verify.series import TwoSided
 
 ONE = Fraction(1)
 HALF = Fraction(1, 2)

@@ -32,7 +32,7 @@ def laplace(fast: bool, watch: Watch) -> list[Row]:
 
 def _laplace_row(alpha: Fraction, n: int, distance: int, watch: Watch) -> Row:
     facts = vector(n, distance) if n > 1 else single(distance)
-    grid, scale = Laplace(ONE).plan(facts)
+    grid, scale = Laplace(ONE).calibrate(facts)
     decay = Rational(alpha, grid.steps)
     a, reach = decay(1 / Fraction(scale)), 2 + 2 * grid.steps
 
@@ -77,7 +77,7 @@ def coarse_grid() -> Row:
         (Fraction(1, 3), Fraction(1, 2**57)),
         (Fraction(7), Fraction(1, 3**40)),
     ):
-        grid, scale = Laplace(epsilon).plan(single(1, step))
+        grid, scale = Laplace(epsilon).calibrate(single(1, step))
         far = (1 / step).__floor__()
         for x, y in product(
             range(-2 * grid.coarser, 2 * grid.coarser, max(1, grid.coarser // 64)), (-far, 1 - far, far)

@@ -15,10 +15,10 @@ from typing import Any
 
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import Distance
-from privjail.plan.value import Together
+from privjail.plan.value import AllMove
+from privjail.verify.geometric_series import TwoSided
 from privjail.verify.law import Decay, Law, Number
 from privjail.verify.laws import exponential, permute_and_flip
-from privjail.verify.series import TwoSided
 
 
 class Scripted(Noise):
@@ -100,10 +100,10 @@ def agrees(found: Found, stated: Law) -> bool:
 
 def vector(n: int, distance: Fraction | int, grid: Fraction | int = 1, monotone: bool = False) -> Any:
     """Public facts of n private numbers that can all move at once, by this distance each."""
-    joint = Together(n, Distance(distance))
+    joint = AllMove(n, Distance(distance))
     return SimpleNamespace(joint=joint, grid=Fraction(grid), index=(tuple(range(n)),), monotone=monotone)
 
 
 def single(distance: Fraction | int, grid: Fraction | int = 1) -> Any:
     """Public facts of one private number."""
-    return SimpleNamespace(joint=Together(1, Distance(distance)), grid=Fraction(grid), index=(), monotone=False)
+    return SimpleNamespace(joint=AllMove(1, Distance(distance)), grid=Fraction(grid), index=(), monotone=False)

@@ -10,8 +10,8 @@ SCHEMA = {
 df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
 from privjail.plan.distance import Distance
-from privjail.plan.value import Listed
+from privjail.plan.value import PerElement
 
 total = df["cost"].sum()
-object.__setattr__(total._value, "_facts", total._value.facts._replace(joint=Listed((Distance(1),))))
+object.__setattr__(total._value, "_facts", total._value.facts._replace(joint=PerElement((Distance(1),))))
 print(total.reveal(eps=1))

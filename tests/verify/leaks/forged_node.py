@@ -11,16 +11,16 @@ df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
 from fractions import Fraction
 
-from privjail.ops.tally import Tally
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.distance import Distance
-from privjail.plan.value import Listed
+from privjail.plan.value import PerElement
 
 
 class Small(Tally):
     kind = "small"
 
     def derive(self):
-        return super().derive()._replace(joint=Listed((Distance(Fraction(1, 1000)),)))
+        return super().derive()._replace(joint=PerElement((Distance(Fraction(1, 1000)),)))
 
     __match_args__ = Tally.__match_args__
 

@@ -9,7 +9,7 @@ SCHEMA = {
 }
 df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
-from privjail.ops import slice as slices
+from privjail.ops.rows import slice as slices
 
 slices.moves = lambda start, stop: 1
 print(df.head(20)["cost"].sum().reveal(eps=1))

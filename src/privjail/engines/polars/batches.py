@@ -1,0 +1,239 @@
+"""Counts and sums of long tables, a batch of rows at a time.
+
+The conditions, keys and amounts of a batch are computed and added up while they are in the processor's cache; a table
+on disk is never held as a whole. All tables that a release needs are filled
+in one pass. Sums are exact: amounts are whole numbers of at most 30 bits, kept in floats that hold 53, and a batch has
+at most 2**22 rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from privjail.catalogue.disk import OnDisk
+from privjail.engines.polars.columns import FEWEST, HELD, Computation
+from privjail.engines.polars.queries import in_one_query, totals
+from privjail.engines.polars.selections import Array, Table, conditions
+from privjail.ops.numbers.tally import bounds_on_grid, grid_bounds, sum_grid
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.source import Column
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.physical import named
+
+BATCH = 1 << 18  # rows that Polars is given at a time
+MOST = 1 << 22  # rows whose amounts may be added as floats
+BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
+
+
+def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+    """The counts or sums of several tables over one data set, in one pass."""
+    if not isinstance(frame, pl.DataFrame):
+        return in_batches(frame, tables)
+    queried = [table for table in tables if in_one_query(table)]
+    others = [table for table in tables if table not in set(queried)]
+    found = dict(zip(queried, totals(frame, queried), strict=True))
+    if others:
+        found |= dict(zip(others, in_batches(frame, others), strict=True))
+    return [found[table] for table in tables]
+
+
+def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+    """The same, a batch of rows at a time."""
+    plan = Plan(tables)
+    sums: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
+    at_once = HELD // max(1, 8 * sum(map(prod, plan.shapes)))
+    for found in _in_parallel(plan.add_up, _batches(frame, plan), at_once):
+        for total, part in zip(sums, found, strict=True):
+            total += part
+    return sums
+
+
+def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], pl.DataFrame]]:
+    """The batches, each as a function that reads it: workers read, so that no more are held than are worked on."""
+    if isinstance(frame, OnDisk):
+        return frame.batches(plan.columns, MOST)
+    held = frame.select([named(c) for c in plan.columns]) if plan.columns else frame
+    return (lambda start=start: held.slice(start, BATCH) for start in range(0, held.height, BATCH))  # type: ignore[misc]
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="batches")
+
+
+def _in_parallel(
+    work: Callable[[pl.DataFrame], list[Array]], batches: Iterable[Callable[[], pl.DataFrame]], most: int
+) -> Iterator[list[Array]]:
+    """Results as they come, with a few batches under way at a time: ``most``, but at least one."""
+    pool, waiting = _workers(), []
+    most = max(1, min(most, 2 * (os.cpu_count() or 1)))
+    try:
+        for read in batches:
+            waiting.append(pool.submit(lambda read=read: work(read())))  # type: ignore[misc]
+            if len(waiting) >= most:
+                yield waiting.pop(0).result()
+        while waiting:
+            yield waiting.pop(0).result()
+    finally:
+        for each in waiting:  # one has failed, or the time is up: nobody will ask for the others
+            each.cancel()
+
+
+class Plan:
+    """What is computed in each batch: every expression once, whatever the number of tables that use it."""
+
+    def __init__(self, tables: list[Table]) -> None:
+        self.tables = tables
+        self.shapes = [tuple(len(key.domain.labels or ()) for key in keys) for _, keys, _ in tables]
+        self.conditions = [tuple(conditions(rows) or ()) for rows, _, _ in tables]
+        wanted: dict[Expr, None] = {}
+        for (_, keys, value), needs in zip(tables, self.conditions, strict=True):
+            wanted.update(dict.fromkeys((*needs, *keys, *(() if value is None else (value,)))))
+        self.computation = Computation(list(wanted))
+        self.columns = sorted({c for each in wanted for c in _columns(each)})
+        self.rows_at_once = max(FEWEST, HELD // 4 // max(1, self.computation.row_bytes))
+        self.block = min(BLOCK, max(FEWEST, HELD // 4 // (24 * max(1, len(tables)))))
+
+    def add_up(self, rows: pl.DataFrame) -> list[Array]:
+        totals: list[Any] = [0] * len(self.tables)
+        for start in range(0, rows.height, self.rows_at_once):
+            self._add(rows.slice(start, self.rows_at_once), totals)
+        return totals
+
+    def _add(self, rows: pl.DataFrame, totals: list[Any]) -> None:
+        columns = self.computation.columns(rows)
+        if any(not keys and value is None for _, keys, value in self.tables):
+            whole = Batch(rows.height, columns)
+            for i, needs in enumerate(self.conditions):
+                if self._is_count(i):
+                    totals[i] = totals[i] + whole.count(needs)
+        others = [i for i in range(len(self.tables)) if not self._is_count(i)]
+        for start in range(0, rows.height if others else 0, self.block):
+            height = min(self.block, rows.height - start)
+            block = Batch(height, {each: column.slice(start, height) for each, column in columns.items()})
+            for i in others:
+                _, keys, value = self.tables[i]
+                totals[i] = totals[i] + block.table(self.conditions[i], keys, value, self.shapes[i])
+
+    def _is_count(self, i: int) -> bool:
+        _, keys, value = self.tables[i]
+        return not keys and value is None
+
+
+class Batch:
+    """Some rows of a data set, and what was made of them for the tables so far."""
+
+    def __init__(self, height: int, columns: dict[Expr, pl.Series]) -> None:
+        self.height, self.columns = height, columns
+        self.masks: dict[tuple[Expr, ...], Array | None] = {}
+        self.places: dict[tuple[Expr, ...], Array | None] = {}
+        self.amounts: dict[Expr, Array] = {}
+
+    def count(self, needs: tuple[Expr, ...]) -> Array:
+        kept = _all(needs, self.columns)
+        return np.asarray(self.height if kept is None else kept.sum(), dtype=np.int64)
+
+    def table(
+        self, needs: tuple[Expr, ...], keys: tuple[Expr, ...], value: Expr | None, shape: tuple[int, ...]
+    ) -> Array:
+        if needs not in self.masks:
+            kept = _all(needs, self.columns)
+            self.masks[needs] = None if kept is None else kept.to_numpy()
+        if keys not in self.places:
+            self.places[keys] = place_of([codes_of(self.columns[key], key) for key in keys], keys)
+        if value is not None and value not in self.amounts:
+            self.amounts[value] = amounts_of(self.columns[value], value.domain)
+        mask, places = self.masks[needs], self.places[keys]
+        amounts = None if value is None else self.amounts[value]
+        if mask is not None and places is not None:
+            places = np.where(mask, places, places.dtype.type(prod(shape)))  # the others are in no group
+        elif mask is not None and amounts is not None:
+            amounts = amounts[mask]
+        return table_of(places, amounts, shape)
+
+
+def _columns(expression: Expr) -> set[str]:
+    return {each.column for each in inputs_first(expression) if isinstance(each, Column)}
+
+
+def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series | None:
+    """Where all conditions are true."""
+    kept: pl.Series | None = None
+    for each in needs:
+        column = Filter.kept(columns[each])
+        kept = column if kept is None else kept & column
+    return kept
+
+
+def codes_of(column: pl.Series, by: Expr) -> Array:
+    """The group of each row: a number from 0, and the number of labels for a missing key."""
+    labels = by.domain.labels
+    assert labels is not None
+    if isinstance(labels, range) and labels.start:
+        column = column - labels.start
+    if column.dtype != pl.Int32():
+        column = column.cast(pl.Int32(), strict=False)
+    if column.null_count():
+        column = column.fill_null(len(labels))
+    return column.to_numpy()
+
+
+def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
+    """The place of each row in a table, flattened; the number of places for rows that are in no group."""
+    if not keys:
+        return None
+    lengths = [len(by.domain.labels or ()) for by in keys]
+    size = prod(lengths)
+    number: Any = np.int32 if size < 2**31 else np.int64
+    flat, nowhere = None, None
+    for code, length in zip(codes, lengths, strict=True):
+        # Beyond the labels: a missing key. (Other numbers cannot happen while domains are true. If one is not, a
+        # row in no group beats a failure that shows it.)
+        if len(code) and not (code.min() >= 0 and code.max() < length):
+            outside = (code < 0) | (code >= length)
+            nowhere = outside if nowhere is None else nowhere | outside
+        flat = code.astype(number, copy=False) if flat is None else flat * number(length) + code
+    assert flat is not None
+    return flat if nowhere is None else np.where(nowhere, size, flat)
+
+
+def table_of(codes: Array | None, amounts: Array | None, shape: tuple[int, ...]) -> Array:
+    """How many rows (or the sum of their amounts) there are in each place."""
+    if amounts is not None and len(amounts) > MOST:
+        parts = [slice(start, start + MOST) for start in range(0, len(amounts), MOST)]
+        tables = [table_of(None if codes is None else codes[p], amounts[p], shape) for p in parts]
+        return np.asarray(np.sum(tables, axis=0, dtype=np.int64))
+    if codes is None:
+        assert amounts is not None
+        return np.asarray(int(amounts.sum()), dtype=np.int64)
+    found = np.bincount(codes, weights=amounts, minlength=prod(shape) + 1)[: prod(shape)]
+    return found.astype(np.int64, copy=False).reshape(shape)
+
+
+def amounts_of(column: pl.Series, domain: Domain) -> Array:
+    """A column on its summation grid: whole numbers, as floats; missing values add nothing."""
+    assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
+    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
+    amounts = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
+    if isinstance(domain, BoolDomain):
+        return amounts
+    grid = sum_grid(domain)
+    low, high = grid_bounds(domain)
+    if grid == 1 and isinstance(domain, IntDomain):
+        return amounts
+    amounts = amounts * float(1 / grid)  # a power of two: exact
+    np.rint(amounts, out=amounts)
+    if not bounds_on_grid(domain):
+        np.clip(amounts, low, high, out=amounts)  # rounding may pass a bound that is not on the grid
+    if column.null_count() and not low <= 0 <= high:
+        amounts[column.is_null().to_numpy()] = 0
+    return amounts

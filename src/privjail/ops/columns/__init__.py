@@ -1,0 +1,1 @@
+"""Row-wise expressions: one value per row of a base."""

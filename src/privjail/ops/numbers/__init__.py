@@ -1,0 +1,1 @@
+"""Private numbers and vectors: counts, sums, and what is computed from them."""

@@ -1,0 +1,141 @@
+"""Counts and sums, over all rows or one for each combination of public keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from math import frexp, trunc
+from typing import Any
+
+from privjail.errors import PlanError, RowsError, unbounded
+from privjail.ops.rows.filter import label_lit
+from privjail.plan.cells import Cell, Partition
+from privjail.plan.distance import Distance, Number
+from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
+from privjail.plan.expr import Expr
+from privjail.plan.node import Node, node, set_frozen
+from privjail.plan.rows import Rows
+from privjail.plan.value import Facts, OneMoves, PerElement, Sensitivity, Value
+
+MOST_ELEMENTS = 10_000_000
+SUM_BITS = 30
+ONE = Fraction(1)
+
+
+@node
+class Tally(Value):
+    """How many rows there are (no value), or the sum of a column, in each group of the given keys.
+
+    Distance: one edit of the rows moves one group, by 1 or by at most max(|lower|, |upper|); so the whole
+    vector moves by d times that, in every norm. Rows whose key is missing are in no group.
+    Sums are exact: each value is rounded to a public grid of 2**-g and added as a whole number of at most
+    30 bits, so that neither the order of rows nor an overflow (below 2**32 rows) nor an engine's float
+    addition can change the result.
+    """
+
+    kind = "tally"
+    rows: Rows
+    keys: tuple[Expr, ...]
+    value: Expr | None
+
+    def __post_init__(self) -> None:
+        base = self.rows.base
+        for each in self.keys if self.value is None else (*self.keys, self.value):
+            if each.base is not base and each.base is not None:
+                raise RowsError("the column does not belong to the rows of this table")
+        set_frozen(self, "index", tuple([self._axis(key) for key in self.keys]))
+        set_frozen(self, "grid", ONE if self.value is None else self._reach()[1])
+        if self.keys and self.size > MOST_ELEMENTS:
+            raise PlanError(f"{self.size} groups are too many (at most {MOST_ELEMENTS})")
+
+    def derive(self) -> Facts:
+        rows, keys = self.rows, self.keys
+        cap, edits = rows.lineage.cap, rows.lineage.edits
+        reach, _, monotone = self._reach()
+        whole = rows.distance * reach
+        joint: Sensitivity = (
+            OneMoves(self.size, whole, partial(_element, rows, keys, reach)) if keys else PerElement((whole,))
+        )
+        return Facts(joint, rows.cells, cap is not None, monotone and edits is not None and edits <= 1)
+
+    def _axis(self, key: Expr) -> tuple[Any, ...]:
+        labels = key.domain.labels
+        if labels is None:
+            raise PlanError(
+                f"{key} has no finite list of values, and which values occur is itself private",
+                plan=str(self.rows),
+                do="use a category column (schema or astype with categories), a bounded integer column, or cut()",
+            )
+        return tuple(labels)
+
+    def _reach(self) -> tuple[Number, Fraction, bool]:
+        """How far one row can move a group's value, the grid of the value, and whether it only grows."""
+        if self.value is None:
+            return 1, ONE, True
+        domain = self.value.domain
+        if isinstance(domain, BoolDomain):
+            return 1, ONE, True
+        if not isinstance(domain, (IntDomain, FloatDomain)):
+            raise PlanError(f"a sum needs numbers, not {domain.dtype}", plan=f"{self.rows} | sum({self.value})")
+        reach = domain.magnitude
+        if reach is None:
+            raise unbounded(f"{self.rows} | sum({self.value})")
+        return reach, sum_grid(domain), domain.lower >= 0 or domain.upper <= 0
+
+    def quotes(self) -> Iterator[Node]:
+        yield self.rows
+        yield from self.keys
+        if self.value is not None:
+            yield self.value
+
+    def text(self) -> str:
+        what = "count" if self.value is None else f"sum({self.value})"
+        by = f" | groupby({', '.join(map(str, self.keys))})" if self.keys else ""
+        return f"{self.rows}{by} | {what}"
+
+
+def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, i: int) -> Distance:
+    """How far one group's value can move: the edits of its own cells alone."""
+    if rows.cap is not None or rows.factor is None:
+        return rows.distance * reach
+    picked: list[Any] = []
+    for by in reversed(keys):
+        labels = by.domain.labels or ()
+        picked.append(label_lit(labels[i % len(labels)]))
+        i //= len(labels)
+    cells = rows.cells
+    for by, key in zip(keys, reversed(picked), strict=True):
+        partition = Partition(rows.base, by)
+        cells = tuple(Cell(cell, partition, key) for cell in cells)
+    return Distance(0, dict.fromkeys(cells, rows.factor * reach))
+
+
+def sum_grid(domain: IntDomain | FloatDomain) -> Fraction:
+    """The grid on which a bounded column is added: at most 30 bits for the largest value.
+
+    Whole numbers stay whole, unless they need more than 30 bits.
+    """
+    magnitude = domain.magnitude
+    assert magnitude is not None
+    if isinstance(domain, IntDomain) and magnitude < 2**SUM_BITS or magnitude == 0:
+        return Fraction(1)
+    exponent = frexp(float(magnitude))[1]  # magnitude ≤ 2**exponent
+    if magnitude > Fraction(2) ** exponent:
+        exponent += 1
+    return Fraction(2) ** (max(exponent, -990) - SUM_BITS)
+
+
+def grid_bounds(domain: IntDomain | FloatDomain) -> tuple[int, int]:
+    """The grid points that a value may be rounded to: both bounds, moved to the grid toward zero.
+
+    So no amount is larger than the largest value; a range between two grid points keeps one of them.
+    """
+    grid = sum_grid(domain)
+    return trunc(Fraction(domain.lower) / grid), trunc(Fraction(domain.upper) / grid)
+
+
+def bounds_on_grid(domain: IntDomain | FloatDomain) -> bool:
+    """Whether both bounds are grid points: then no value between them is rounded to one outside."""
+    grid = sum_grid(domain)
+    return all((Fraction(bound) / grid).denominator == 1 for bound in (domain.lower, domain.upper))

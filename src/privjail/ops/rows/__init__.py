@@ -1,0 +1,1 @@
+"""Operations that select, order or look around rows."""

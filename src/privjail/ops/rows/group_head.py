@@ -1,0 +1,65 @@
+"""groupby(key).head(k): at most k rows of each group, and so of each user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privjail.errors import PlanError, RowsError
+from privjail.ops.rows.source import Column, Source
+from privjail.plan.expr import Expr
+from privjail.plan.node import node
+from privjail.plan.rows import Rows
+
+
+@node
+class GroupHead(Rows):
+    """The first k rows of each value of a key, in their order; rows without a key are dropped.
+
+    Distance. By the column that says whose row it is, on rows of the data set that were only filtered and
+    sorted: k, whatever the user's number of rows, since the rows of other users stay as they are. It is
+    a property of the whole user, who can have k rows in each of several groups, so it holds for the
+    whole data set and not for a cell of it. Where no user has more than k rows, nothing is dropped and
+    the distance is kept.
+    By any other key: 2d. A row inserted into a group pushes at most one other row out of it.
+    """
+
+    kind = "group_head"
+    starts_base = True
+    rows: Rows
+    key: Expr
+    k: int
+
+    def __post_init__(self) -> None:
+        if type(self.k) is not int or self.k < 1:
+            raise PlanError("groupby(…).head(k) needs k ≥ 1")
+        if self.key.base is not self.rows.base:
+            raise RowsError("the key does not belong to the rows of this table")
+        if self._by_owner():
+            self.derive(self.rows)
+            known = self.distance.value
+            if known is None or self.k < known:
+                self.fact(cells=self.source.cells)
+                self.change(factor=self.k, cap=None, edits=self.k)
+            return
+        plain = None if self.rows.factor is None else 2 * self.rows.factor
+        self.derive(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)
+
+    def _by_owner(self) -> bool:
+        base = self.rows.base
+        return (
+            isinstance(base, Source)
+            and base.dataset.unit.column is not None
+            and self.key is Column(base, base.dataset.unit.column)
+        )
+
+    def expressions(self) -> tuple[Any, ...]:
+        return (self.key,)
+
+    def polars(self, frame: Any, *columns: Any) -> Any:
+        import polars as pl
+
+        key = columns[0]
+        return frame.filter(key.is_not_null() & (pl.int_range(pl.len()).over(key) < self.k))
+
+    def text(self) -> str:
+        return f"groupby({self.key}).head({self.k})"

@@ -1,0 +1,1 @@
+"""The jail as a server: wire, sessions, limits, and the durable ledger."""

@@ -1,0 +1,77 @@
+"""Who calls: the user that a token belongs to."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from privjail.server.ledger.ledger import DurableLedger
+from privjail.server.ledger.state import State, UserEntry
+from privjail.server.tokens import token_hash
+
+LONGEST_HEADER = 1000  # characters of an authorization header that is looked at
+PREFIX = "Bearer "
+
+
+def digest_of(metadata: Iterable[tuple[str, Any]]) -> str | None:
+    """The hash of the token that came with a call, if one came."""
+    given = dict(metadata).get("authorization", "")
+    if not isinstance(given, str) or not given.startswith(PREFIX) or len(given) > LONGEST_HEADER:
+        return None
+    return token_hash(given.removeprefix(PREFIX))
+
+
+def authenticate(state: State, digest: str | None) -> UserEntry | None:
+    """The user that a token belongs to, if it is valid now.
+
+    One dictionary access, whatever the number of users. Its time may depend on the hash of what was sent: this tells
+    nothing about a token, since a hash cannot be chosen digit by digit.
+    """
+    name = None if digest is None else state.tokens.get(digest)
+    user = None if name is None else state.users.get(name)
+    return user if user is not None and user.active(datetime.datetime.now(datetime.UTC)) else None
+
+
+class Caller:
+    """What came with a call and says who calls: it stays the same for as long as the call is open."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self.context.invocation_metadata())
+
+    @cached_property
+    def certified(self) -> str | None:
+        """The name in the certificate that the connection was made with."""
+        names = self.context.auth_context().get("x509_common_name", [])
+        return names[0].decode() if names else None
+
+
+class SharedRefresh:
+    """Reads the ledger for calls with an unknown token: one read for all of them, and few reads per second.
+
+    The token may be new, given out by the curator a moment ago. But strangers must not be able to make the jail read
+    its database as often as they like.
+    """
+
+    EVERY = 0.2  # seconds between two reads
+
+    def __init__(self, ledger: DurableLedger) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._began = 0.0  # when the last read began: what was written before that is known
+
+    def since(self, moment: float) -> None:
+        """Make sure that the ledger was read after this moment (of the monotonic clock)."""
+        with self._lock:
+            if self._began > moment:
+                return
+            time.sleep(max(0.0, self._began + self.EVERY - time.monotonic()))
+            self._began = time.monotonic()
+            self._ledger.refresh()

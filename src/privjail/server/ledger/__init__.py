@@ -1,0 +1,1 @@
+"""The durable ledger: events in one chain, anchors, SQLite or PostgreSQL."""

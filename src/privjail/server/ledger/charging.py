@@ -1,0 +1,75 @@
+"""The ledger as one release sees it: charged in one piece, in amounts that stay small to write."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+
+from privjail.budget.ledger import Charge
+from privjail.server.deadline import Deadline
+from privjail.server.ledger.ledger import RequestLedger, dataset_of
+from privjail.server.limits import Limits
+
+EXACT_BITS = 1024
+FINE = 2**64
+
+
+class Denominators:
+    """What the ledger's fractions are over, by user and data set.
+
+    Amounts are exact, so that ten times 1/10 is 1. But sums of fractions with ever new denominators grow without end,
+    and would slow the ledger down for everybody; whoever has used up 1024 bits of them is charged in steps of 2**-64
+    from then on, rounded up.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._common: dict[tuple[str, str], int] = {}
+
+    def rounded(self, user: str, dataset: str, cost: Fraction) -> Fraction:
+        with self._lock:
+            common = lcm(self._common.get((user, dataset), 1), cost.denominator)
+            if common.bit_length() > EXACT_BITS:
+                return Fraction(ceil(cost * FINE), FINE)
+            self._common[user, dataset] = common
+            return cost
+
+
+@dataclass
+class Progress:
+    """How far a release has come: what has to be done about it if it fails depends on that."""
+
+    deadline: Deadline
+    touched: bool = False  # data may have been looked at: what goes wrong now may depend on it
+    charged: bool = False  # it stands in the ledger
+    reserved: int = 0  # bytes of memory, until it ends
+
+
+@dataclass
+class Charging(RequestLedger):
+    """Charges a release while the clock does not tick.
+
+    A release that is charged to no cell depends on no data: its cost is 0, and any number of them costs 0. So it is not
+    entered, and its answer is not kept; if it is asked for again, noise is drawn anew. Else it would fill the disk for
+    nothing.
+    """
+
+    limits: Limits
+    denominators: Denominators
+    progress: Progress
+
+    def charge(self, charges: list[Charge]) -> None:
+        if not charges:
+            self.progress.touched = True
+            return
+        steps = sum(cell.depth + 1 for cell, _ in charges)
+        self.limits.check("cells charged in one request", steps, self.limits.charged_steps_per_request)
+        rounded = [
+            (cell, tuple(self.denominators.rounded(self.user, dataset_of(cell), x) for x in cost))
+            for cell, cost in charges
+        ]
+        with self.progress.deadline.shield():
+            super().charge(rounded)
+            self.progress.touched = self.progress.charged = True

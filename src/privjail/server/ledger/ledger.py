@@ -1,0 +1,281 @@
+"""The durable ledger: one writer at a time, checked and kept before any data is touched."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from privjail.budget.ledger import Charge
+from privjail.budget.notions import Cost, Notion
+from privjail.errors import PlanError
+from privjail.plan.cells import Cell
+from privjail.server.ledger.events import Event, LedgerError, spelled, texts
+from privjail.server.ledger.state import State
+from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
+from privjail.server.limits import LimitError
+
+T = TypeVar("T")
+PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
+ENTRIES = 2_048  # bytes of the entries of one request, besides what its charge says and its answer
+REPEATS = 4  # times that a request is run again, because the jail ended or failed before it was answered
+
+
+def dataset_of(cell: Cell) -> str:
+    return str(cell.root.partition)
+
+
+class DurableLedger:
+    """Events on disk, and the state that they add up to in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.RLock()
+        self.state = State()
+        self._broken = False
+        for event in store.start():
+            self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
+        try:
+            self.state.apply(event)
+        except Exception:
+            self._broken = True
+            raise
+
+    def refresh(self) -> None:
+        """Take in what others wrote."""
+        with self._lock:
+            self._again(self._refresh)
+
+    def _refresh(self) -> None:
+        if self._broken:
+            raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
+        for event in self._store.news():
+            self._apply(event)
+
+    def record(self, body: dict[str, Any]) -> None:
+        """Append a curator's decision."""
+        self.decide(lambda state: body)
+
+    def decide(self, make: Callable[[State], dict[str, Any]]) -> None:
+        """Append a curator's decision that is made on the newest state: nothing can happen in between."""
+        with self._lock:
+            with self._store.writing() as writing:
+                self._refresh()
+                event = writing.append({"at": _now(), **make(self.state)})
+            self._apply(event)
+
+    def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
+               caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
+        """Charge a request once: check every limit and write it down, or raise and write nothing.
+
+        ``room`` says how much its answer takes at most, and how much may be kept for its user.
+        """
+        listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
+        said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
+        said["kept"] = kept = ENTRIES + (0 if room is None else room.answer) + len(spelled(said))
+
+        def once() -> None:
+            take_back = repeated = None
+            try:
+                with self._store.writing() as writing:
+                    self._refresh()
+                    known = self.state.requests.get((user, request))
+                    if known is not None and known != digest:
+                        raise PlanError("this request id was used before, for another request")
+                    if known is None:
+                        if room is not None:
+                            room.check(self.state.kept[user] + kept)
+                        # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
+                        take_back = self.state.spend(user, listed, caps)
+                        entry = self._charge(user, request, digest, said)
+                        writing.append(entry)
+                    elif (user, request) not in self.state.answers:
+                        repeated = writing.append(self._repeat(user, request))
+            except BaseException:
+                if take_back is not None:
+                    take_back()
+                raise
+            if take_back is not None:
+                self.state.charged(entry)
+            if repeated is not None:
+                self._apply(repeated)
+
+        with self._lock:
+            self._again(once)
+
+    def _charge(self, user: str, request: str, digest: str, said: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "charge",
+            "at": _now(),
+            "user": user,
+            "groups": self.state.groups_of(user),
+            "request": request,
+            "digest": digest,
+            **said,
+        }
+
+    def _repeat(self, user: str, request: str) -> dict[str, Any]:
+        """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
+        self._may_be_answered(user, request)
+        if self.state.repeats[user, request] >= REPEATS:
+            raise LedgerError(
+                f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
+                do="ask for less at once, as a new request",
+            )
+        return {"type": "repeat", "at": _now(), "user": user, "request": request}
+
+    def give_up(self, user: str, request: str) -> None:
+        """Enter that a request took too long and is not run again, unless it was answered."""
+        self._enter("given_up", user, request, lambda: (user, request) not in self.state.answers)
+
+    def failed(self, user: str, request: str) -> None:
+        """Enter that a request failed after data was touched."""
+        self._enter("failed", user, request, lambda: True)
+
+    def _enter(self, what: str, user: str, request: str, holds: Callable[[], bool]) -> None:
+        """Append what became of a request, if that still holds."""
+
+        def once() -> None:
+            event = None
+            with self._store.writing() as writing:
+                self._refresh()
+                if holds():
+                    event = writing.append({"type": what, "at": _now(), "user": user, "request": request})
+            if event is not None:
+                self._apply(event)
+
+        with self._lock:
+            self._again(once)
+
+    def earlier(self, user: str, request: str, digest: str) -> bytes | None:
+        """What was answered when the same was asked before, if it was.
+
+        What another jail has answered just now may not be known yet: then it is found when the answer is to be kept.
+        """
+        with self._lock:
+            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
+
+    def answer(self, user: str, request: str) -> bytes | None:
+        """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
+        with self._lock:
+            self.refresh()
+            self._may_be_answered(user, request)
+            answered = self.state.answers.get((user, request))
+            if answered is None:
+                return None
+            body = self._again(lambda: self._store.kept(answered.seq))
+        if body is None or hashlib.sha256(body).hexdigest() != answered.sha256:
+            raise LedgerError("the answer that was kept for this request was lost or changed")
+        return body
+
+    def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
+        """Keep an answer before it is sent; the first one kept is the one that is sent."""
+        entry = {"type": "answer", "user": user, "request": request, "sha256": hashlib.sha256(body).hexdigest()}
+
+        def once() -> bool:
+            event = None
+            with self._store.writing(synced=False) as writing:
+                self._refresh()
+                self._may_be_answered(user, request)
+                if (user, request) not in self.state.answers:
+                    event = writing.append(entry, body)
+            if event is not None:
+                self._apply(event)
+            return event is not None
+
+        with self._lock:
+            if self._again(once):
+                return body
+            kept = self.answer(user, request)
+        if kept is None:
+            raise LedgerError("the answer of this request could not be kept")
+        return kept
+
+    def _may_be_answered(self, user: str, request: str) -> None:
+        """Refuse a request that is known to have no answer."""
+        if (user, request) in self.state.given_up:
+            raise LedgerError(
+                "this request took longer than this jail allows; it stays charged, and is not run again",
+                do="ask for less at once, as a new request",
+            )
+        if (user, request) in self.state.lost:
+            raise LedgerError(
+                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+                "been sent, so there is no other, and it stays charged",
+                do="ask again, as a new request",
+            )
+
+    def _again(self, work: Callable[[], T]) -> T:
+        """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return work()
+            except StoreLost:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def rows(self) -> list[Row]:
+        """All entries as they are stored."""
+        return self._store.since(FIRST)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much an answer takes at most, and how much may be kept for its user: both in bytes."""
+
+    answer: int = 0
+    most: int | None = None
+
+    def check(self, kept: int) -> None:
+        if self.most is not None and kept > self.most:
+            raise LimitError(
+                f"bytes kept for you: {kept} with this request is over this jail's limit of {self.most}; "
+                "nothing was charged",
+                do="ask for less at once, or ask the curator for more room (privjail serve --kept-per-user)",
+            )
+
+
+@dataclass(frozen=True)
+class NotionOf:
+    notion: Notion
+
+
+@dataclass
+class RequestLedger:
+    """The ledger as one request of one user sees it; what release.py charges."""
+
+    ledger: DurableLedger
+    user: str
+    request: str
+    digest: str
+    body: dict[str, Any]
+    caps: dict[str, Cost]
+    room: Room
+
+    def account(self, root: Cell) -> NotionOf:
+        return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
+
+    def charge(self, charges: list[Charge]) -> None:
+        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps, self.room)
+
+
+def _now() -> str:
+    return _moment(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _moment(second: int) -> str:
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).isoformat()

@@ -1,0 +1,159 @@
+"""The same ledger in PostgreSQL, for several jails that share their budgets."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from privjail.errors import DPError
+from privjail.server.ledger.anchor import Anchor, Note
+from privjail.server.ledger.events import Event, LedgerError, other_version, rolled_back
+from privjail.server.ledger.store import Row, Store, StoreLost, Writing
+
+LOCK = 0x50524A4C  # one advisory lock for the whole ledger: a release checks and writes under it
+TABLES = """
+CREATE TABLE IF NOT EXISTS privjail_events
+    (seq BIGINT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BYTEA);
+CREATE OR REPLACE FUNCTION privjail_keep() RETURNS trigger LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION 'append-only'; END $$;
+CREATE OR REPLACE TRIGGER privjail_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON privjail_events
+    FOR EACH STATEMENT EXECUTE FUNCTION privjail_keep();
+"""
+ANSWER = """
+SELECT 1 FROM pg_attribute WHERE attrelid = 'privjail_events'::regclass AND attname = 'answer' AND NOT attisdropped
+"""
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise DPError("PostgreSQL needs another package", do="pip install 'privjail-dp[postgres]'") from None
+    return psycopg
+
+
+class PostgresStore(Store):
+    """A shared database. Each jail keeps its own anchor of the newest entry that it has written.
+
+    The note is written after its entry: other jails go on writing while this one is down, so it cannot owe an
+    entry to the ledger. A charge is noted before its data is touched.
+    """
+
+    def __init__(self, url: str, folder: Path, new: bool = False) -> None:
+        super().__init__()
+        self._psycopg = _psycopg()
+        self._url, self._new = url, new
+        self._anchor = Anchor(folder)
+        self._slot = 0
+        self._lock = threading.RLock()
+        self._conn: Any = None
+        if new and any(self._anchor.both()):
+            raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
+        if new:
+            with self._guarded(), self._db().transaction():
+                self._db().execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                self._db().execute(TABLES)
+                if not self._db().execute(ANSWER).fetchall():
+                    raise other_version("the ledger in this database")
+
+    def _db(self) -> Any:
+        """The connection, made again if it was lost."""
+        if self._conn is None or self._conn.closed or self._conn.broken:
+            try:
+                conn = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            except self._psycopg.Error as e:
+                raise StoreLost("the PostgreSQL server of the ledger cannot be reached") from e
+            # A snapshot from before the lock was taken would not show what the last writer wrote.
+            conn.isolation_level = self._psycopg.IsolationLevel.READ_COMMITTED
+            conn.execute("SET synchronous_commit = on")
+            if conn.execute("SHOW fsync").fetchone() != ("on",):
+                raise LedgerError(
+                    "the ledger's PostgreSQL server runs with fsync = off: a crash could forget what was spent",
+                    do="set fsync = on",
+                )
+            self._conn = conn
+        return self._conn
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """The driver's errors as ours. Their texts may quote what is stored, their names do not."""
+        try:
+            yield
+        except (json.JSONDecodeError, RecursionError):
+            raise LedgerError("the ledger is damaged: an entry is not readable") from None
+        except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as e:
+            raise StoreLost(f"the ledger's PostgreSQL server was lost ({type(e).__name__})") from None
+        except self._psycopg.Error as e:
+            raise LedgerError(f"the ledger's database refused ({type(e).__name__})") from None
+
+    def start(self) -> list[Event]:
+        with self._lock, self._guarded():
+            events = self.news()
+            notes = self._anchor.both()
+            whole = [note.event for note in notes if isinstance(note, Note)]
+            if not whole:
+                if not self._new:
+                    raise LedgerError("the ledger's anchor is gone", do="see: privjail verify --help")
+                if events:  # a jail that joins others
+                    self._note(events[-1])
+                return events
+            for note in whole:
+                if note.seq > len(events):
+                    raise rolled_back(len(events), note.seq)
+                if events[note.seq - 1].hash != note.hash:
+                    raise LedgerError("the ledger's anchor belongs to another ledger, or to another copy of it")
+            newest = max(whole, key=lambda event: event.seq)
+            self._slot = 1 if isinstance(notes[0], Note) and notes[0].event == newest else 0
+            return events
+
+    def _note(self, event: Event) -> None:
+        try:
+            self._anchor.write(self._slot, Note(event))
+        except OSError as e:
+            raise LedgerError(f"the ledger's anchor cannot be written: {e.strerror}") from None
+        self._slot = 1 - self._slot
+
+    @contextlib.contextmanager
+    def writing(self, synced: bool = True) -> Iterator[Writing]:
+        with self._lock, self._guarded():
+            writing = Writing(self, self._insert)
+            try:
+                with self._db().transaction():
+                    self._db().execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                    yield writing
+                if writing.appended and self.last is not None:
+                    self._note(self.last)
+            except BaseException:
+                # Where it broke at the commit or after it, the entry may be there: then it is found as news.
+                writing.take_back()
+                raise
+
+    def _insert(self, event: Event, answer: bytes | None) -> None:
+        entry = event.seq, event.hash, event.text, answer
+        self._conn.execute("INSERT INTO privjail_events VALUES (%s, %s, %s, %s)", entry)
+
+    def since(self, seq: int) -> list[Row]:
+        query = "SELECT seq, hash, CASE WHEN seq > %s THEN body END FROM privjail_events WHERE seq >= %s ORDER BY seq"
+        with self._lock, self._guarded():
+            return list(self._db().execute(query, (seq, seq)).fetchall())
+
+    def kept(self, seq: int) -> bytes | None:
+        with self._lock, self._guarded():
+            row = self._db().execute("SELECT answer FROM privjail_events WHERE seq = %s", (seq,)).fetchone()
+        return None if row is None or row[0] is None else bytes(row[0])
+
+    def renew_anchor(self) -> None:
+        with self.writing():
+            events = self.news()
+        for event in events[-2:]:
+            self._note(event)
+
+    def close(self) -> None:
+        with self._lock:
+            self._anchor.close()
+            if self._conn is not None:
+                self._conn.close()

@@ -1,0 +1,248 @@
+"""What the events add up to: data sets, users, groups, grants, and what each has spent."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from privjail.budget.notions import NOTIONS, Cost, Notion
+from privjail.budget.tree import CostTree
+from privjail.errors import BudgetExceeded, PlanError
+from privjail.ops.rows.source import Unit
+from privjail.plan.cells import Address
+from privjail.server.ledger.events import VERSION, Event, LedgerError, amounts, other_version
+
+PerElement = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
+Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
+
+
+@dataclass
+class DatasetEntry:
+    """A data set as the curator added it."""
+
+    name: str
+    origin: dict[str, Any]
+    schema: dict[str, Any]
+    unit: Unit
+    notion: Notion
+    fingerprint: str
+    columns: tuple[str, ...] = ()  # as the data has them, also those that the schema does not declare
+    removed: bool = False
+
+
+@dataclass
+class UserEntry:
+    """Someone who may connect: the hash of a token, never the token."""
+
+    name: str
+    role: str
+    token: str
+    expires: str | None
+    revoked: bool = False
+
+    def active(self, now: datetime.datetime) -> bool:
+        return not self.revoked and (self.expires is None or now < datetime.datetime.fromisoformat(self.expires))
+
+
+class Answered(NamedTuple):
+    """The hash of an answer, and the entry that it is kept with."""
+
+    sha256: str
+    seq: int
+
+
+@dataclass
+class State:
+    """Built by applying events one after another; nothing else changes it."""
+
+    datasets: dict[str, DatasetEntry] = field(default_factory=dict)
+    users: dict[str, UserEntry] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)  # hash of the newest token of each user: her name
+    groups: dict[str, frozenset[str]] = field(default_factory=dict)
+    limits: dict[Scope, Cost | None] = field(default_factory=dict)
+    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
+    trees: dict[Scope, CostTree] = field(default_factory=dict)
+    requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
+    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
+    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
+    given_up: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): took too long, not run again
+    repeats: Counter[tuple[str, str]] = field(default_factory=Counter)  # (user, request id): attempts after the first
+    failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
+    kept: Counter[str] = field(default_factory=Counter)  # bytes that the ledger keeps for each user
+    releases: int = 0
+    _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
+    _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
+
+    # -- applying
+
+    def apply(self, event: Event) -> None:
+        body = event.body
+        act = getattr(self, f"_on_{body.get('type')}", None)
+        if act is None:
+            raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
+        with self._lock:
+            self._seq = event.seq
+            act(body)
+
+    def _on_init(self, body: dict[str, Any]) -> None:
+        """The first event: says what jail this is. Entries of another version may mean something else."""
+        if body.get("version") != VERSION:
+            raise other_version("the ledger")
+
+    def _on_anchor(self, body: dict[str, Any]) -> None:
+        """The curator had the anchor renewed: logged, since it may hide a rollback."""
+
+    def _on_dataset(self, body: dict[str, Any]) -> None:
+        name = body["name"]
+        notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
+        unit = Unit(*body["unit"])
+        columns = tuple(body.get("columns", ()))
+        entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        self.datasets[name] = entry
+        self._set(("dataset", "", name), notion.limit)
+
+    def _on_remove(self, body: dict[str, Any]) -> None:
+        self.datasets[body["name"]].removed = True
+
+    def _on_user(self, body: dict[str, Any]) -> None:
+        before = self.users.get(body["name"])
+        if before is not None:
+            self.tokens.pop(before.token, None)
+        self.tokens[body["token"]] = body["name"]
+        self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
+
+    def _on_revoke(self, body: dict[str, Any]) -> None:
+        if body["dataset"] is None:
+            self.users[body["who"]].revoked = True
+        else:
+            self.limits.pop((body["scope"], body["who"], body["dataset"]), None)
+
+    def _on_group(self, body: dict[str, Any]) -> None:
+        self.groups[body["name"]] = frozenset(body["members"])
+
+    def _on_limit(self, body: dict[str, Any]) -> None:
+        self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
+
+    def _set(self, scope: Scope, limit: Cost | None) -> None:
+        self.limits[scope] = limit
+        if limit is not None:
+            self.former[scope] = limit
+
+    def charged(self, body: dict[str, Any]) -> None:
+        """Note a request whose cost is counted."""
+        with self._lock:
+            self.requests[body["user"], body["request"]] = body["digest"]
+            self.kept[body["user"]] += body["kept"]
+            self.releases += 1
+
+    def _on_charge(self, body: dict[str, Any]) -> None:
+        self.charged(body)
+        for dataset, address, cost in body["charges"]:
+            steps = tuple((p, k) for p, k in address)
+            for scope in self.scopes(body["user"], dataset, body["groups"]):
+                self._tree(scope).add(steps, amounts(cost) or ())
+
+    def _on_answer(self, body: dict[str, Any]) -> None:
+        self.answers[body["user"], body["request"]] = Answered(body["sha256"], self._seq)
+
+    def _on_repeat(self, body: dict[str, Any]) -> None:
+        """A request that was charged, and was not answered, is run once more."""
+        self.repeats[body["user"], body["request"]] += 1
+
+    def _on_given_up(self, body: dict[str, Any]) -> None:
+        """A request took too long. It is not run again, so it will never be answered."""
+        self.given_up.add((body["user"], body["request"]))
+
+    def _on_failed(self, body: dict[str, Any]) -> None:
+        """A request failed after data was touched, which may have told something about the data."""
+        self.failures[body["user"]] += 1
+
+    def _on_pardon(self, body: dict[str, Any]) -> None:
+        """The curator looked into the failures of a user, and lets her go on."""
+        del self.failures[body["name"]]
+
+    def _on_lost(self, body: dict[str, Any]) -> None:
+        """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
+        self.lost.update((user, request) for user, request in body["requests"])
+
+    # -- asking
+
+    def groups_of(self, user: str) -> list[str]:
+        with self._lock:
+            return sorted(g for g, members in self.groups.items() if user in members)
+
+    def scopes(self, user: str, dataset: str, groups: list[str]) -> list[Scope]:
+        return [("dataset", "", dataset), ("user", user, dataset), *(("group", g, dataset) for g in groups)]
+
+    def _tree(self, scope: Scope) -> CostTree:
+        if scope not in self.trees:
+            self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
+        return self.trees[scope]
+
+    def total(self, scope: Scope) -> Cost:
+        with self._lock:
+            tree = self.trees.get(scope)
+            return self.datasets[scope[2]].notion.zero() if tree is None else tree.total
+
+    def allowed(self, user: str, dataset: str) -> bool:
+        """Whether a user has a grant, of her own or through a group."""
+        entry = self.datasets.get(dataset)
+        if entry is None or entry.removed:
+            return False
+        own = ("user", user, dataset) in self.limits
+        return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
+
+    def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
+        """Charge a release and return how to take it back; or refuse it, if a limit does not allow it, unchanged."""
+        undo: list[Callable[[], None]] = []
+        touched: dict[Scope, None] = {}
+        groups = self.groups_of(user)
+
+        def take_back() -> None:
+            with self._lock:
+                for step in reversed(undo):
+                    step()
+                for scope in touched:
+                    if self.trees[scope].empty:
+                        del self.trees[scope]
+
+        with self._lock:
+            try:
+                for dataset, address, cost in charges:
+                    if not self.allowed(user, dataset):
+                        raise PlanError(f"there is no data set {dataset!r} for you")
+                    for scope in self.scopes(user, dataset, groups):
+                        undo.append(self._tree(scope).add(address, cost))
+                        touched[scope] = None
+                for scope in touched:
+                    self._within(scope, caps)
+            except BaseException:
+                take_back()
+                raise
+        return take_back
+
+    def _within(self, scope: Scope, caps: dict[str, Cost]) -> None:
+        kind, who, dataset = scope
+        limits = [(kind, self.limits.get(scope))]
+        if kind == "user":
+            limits.append(("block", caps.get(dataset)))
+        for whose, limit in limits:
+            # A cap of a block is about the first number only, ε or ρ. Any other limit has all of them.
+            strict = whose != "block"
+            if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=strict)]):
+                most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)
+                raise BudgetExceeded(
+                    f"this would raise what {dataset!r} has cost over the limit {_whose(whose, who)} "
+                    f"({most}); nothing was charged",
+                    do="use a smaller eps, or ask the curator for more",
+                )
+
+
+def _whose(kind: str, who: str) -> str:
+    if kind == "group":
+        return f"of group {who!r}"
+    return {"dataset": "of the data set", "user": "granted to you", "block": "of this block"}[kind]

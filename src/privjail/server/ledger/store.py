@@ -1,0 +1,287 @@
+"""Where events are kept: an append-only table, in SQLite by default."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from privjail.faults import FILES, disk_fault
+from privjail.server.ledger.anchor import UNSETTLED, Anchor, Note, machine_run, missing_entry
+from privjail.server.ledger.events import Event, LedgerError, checked, linked, rolled_back, unanswered
+
+Row = tuple[Any, Any, Any]
+RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would give out again what is spent"
+FIRST = -(2**63)  # below any entry, so that none is overlooked
+
+
+class StoreLost(LedgerError):
+    """The connection to the ledger was lost. What was being written is there, or is not."""
+
+
+class Store:
+    """An append-only chain of events; one that says what was answered has the answer beside it."""
+
+    def __init__(self) -> None:
+        self.last: Event | None = None
+
+    def writing(self, synced: bool = True) -> contextlib.AbstractContextManager[Writing]:
+        """One writer at a time, in this process and others; all that is appended is kept, or none of it.
+
+        What need not be ``synced`` may be lost if the machine ends, but not if only this process does.
+        """
+        raise TypeError
+
+    def since(self, seq: int) -> list[Row]:
+        """The entry with this number, without its body, and all later ones."""
+        raise TypeError
+
+    def kept(self, seq: int) -> bytes | None:
+        """The answer that was kept with an entry."""
+        raise TypeError
+
+    def start(self) -> list[Event]:
+        """Check the whole chain against itself and the anchor; all events, in order."""
+        raise TypeError
+
+    def renew_anchor(self) -> None:
+        """Note the newest entry anew, whatever was noted before. Only a curator may decide this."""
+        raise TypeError
+
+    def close(self) -> None:
+        raise TypeError
+
+    def news(self) -> list[Event]:
+        """Events that were appended since the last call, by whomever; each is checked against the chain."""
+        rows = self.since(self.last.seq if self.last else FIRST)
+        if self.last is not None:
+            if not rows or rows[0][:2] != (self.last.seq, self.last.hash):
+                raise rolled_back(0 if not rows else rows[0][0] - 1, self.last.seq)
+            rows = rows[1:]
+        found = []
+        last = self.last
+        for row in rows:
+            last = checked(last, *row)
+            found.append(last)
+        self.last = last
+        return found
+
+
+class Writing:
+    """A transaction: append and it is kept when the block ends."""
+
+    def __init__(self, store: Store, insert: Callable[[Event, bytes | None], None]) -> None:
+        self._store, self._insert = store, insert
+        self._before: list[Event | None] = []
+
+    def append(self, body: dict[str, Any], answer: bytes | None = None) -> Event:
+        if self._before:
+            raise TypeError("one entry in one transaction: the anchor holds no more")
+        event = linked(self._store.last, body)
+        self._insert(event, answer)
+        self._before.append(self._store.last)
+        self._store.last = event
+        return event
+
+    def take_back(self) -> None:
+        """Forget what was appended; what others had written before stays known."""
+        if self._before:
+            self._store.last = self._before[0]
+
+    @property
+    def appended(self) -> bool:
+        return bool(self._before)
+
+
+TABLES = (
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BLOB)",
+    *(
+        f"CREATE TRIGGER events_{verb} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'append-only'); END"
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
+
+
+class Guarded:
+    """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, (json.JSONDecodeError, RecursionError)):
+            raise LedgerError("the ledger is damaged: an entry is not readable", do=RESTORE) from None
+        if isinstance(error, sqlite3.Error):
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
+            raise self._explained(name) from None
+
+    def _explained(self, name: str) -> LedgerError:
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            wrong = f"the ledger cannot be written now ({name}): another process keeps it busy"
+            return LedgerError(wrong, do="try again; if it stays so, look for a process that hangs")
+        if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
+            fault = disk_fault(self._folder)
+            if fault is not None:
+                return LedgerError(f"the ledger cannot be written now ({name}): its folder {fault[0]}", do=fault[1])
+            return LedgerError(f"the ledger cannot be written now ({name})", do="check its disk and its files' modes")
+        return LedgerError(f"the ledger's database is damaged ({name})", do=RESTORE)
+
+
+class SQLiteStore(Store):
+    """A file, write-ahead logged. An entry is synced to disk when it is committed, but for answers.
+
+    Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
+    from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
+    An answer that was lost because the machine ended is never given anew: see decision 0006.
+    """
+
+    def __init__(self, folder: Path, new: bool = False) -> None:
+        super().__init__()
+        self._anchor = Anchor(folder)
+        self._lock, self._guarded = threading.RLock(), Guarded(folder)
+        self._safe = 0  # the newest entry that is known to be on disk
+        self._run = ""  # what notes say of the machine's run, if not which one it is
+        self._version: int | None = None  # of the file, as SQLite counts the changes of others
+        path = self._path = (folder / "ledger.sqlite").absolute()
+        if new and (path.exists() or any(self._anchor.both())):
+            raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
+        if not new and not path.is_file():
+            raise LedgerError("the ledger is gone", do="put ledger.sqlite back into the jail's folder")
+        with self._guarded:
+            mode = "rwc" if new else "rw"
+            uri = f"{path.as_uri()}?mode={mode}"
+            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
+            if self._db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+                raise LedgerError("the ledger's file system cannot hold it safely", do="use a local disk")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._synced = True
+            for statement in TABLES if new else ():
+                self._db.execute(statement)
+        if new:
+            os.chmod(path, 0o600)
+
+    def start(self) -> list[Event]:
+        with self._lock, self._guarded:
+            if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise LedgerError("the ledger's database is damaged", do=RESTORE)
+            # Inside a transaction, so that nobody else is between noting an entry and writing it.
+            with self.writing() as writing:
+                events = self.news()
+                self._sync_log()
+                restarted = self._anchor.restarted()
+                self._run = UNSETTLED if restarted else ""
+                note = missing_entry(self._anchor, events) if events or any(self._anchor.both()) else None
+                if note is not None:
+                    events.append(writing.append(note.event.body, note.answer))
+            return events if not restarted else events + self._settle(events)
+
+    def _settle(self, events: list[Event]) -> list[Event]:
+        """After the machine ended: enter the answers that may have been sent as lost, and note the newest entries.
+
+        Until that is done every note says that it is not: whoever starts after a crash in between does it then.
+        Requests of after the restart, by another process that was quicker, are not among them.
+        """
+        with self.writing() as writing:
+            news = self.news()
+            lost = sorted(unanswered(events) - {(e.body.get("user"), e.body.get("request")) for e in news})
+            self._note_anew([*events, *news])
+            if lost and not any(event.body["type"] == "lost" for event in news):
+                news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
+        self._run = ""
+        with self.writing():
+            news += self.news()
+            self._note_anew([*events, *news])
+        return news
+
+    def _note_anew(self, events: list[Event]) -> None:
+        self._sync_log()
+        for event in events[-2:]:
+            self._anchor.write(event.seq % 2, Note(event, self.kept(event.seq), event.seq, self._run))
+
+    def _sync_log(self) -> None:
+        """See to it that what is read is on disk: a process may have ended after it wrote, before it synced."""
+        try:
+            fd = os.open(f"{self._path}-wal", os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def news(self) -> list[Event]:
+        with self._lock, self._guarded:
+            version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._version and self.last is not None:
+                return []  # nobody else has written
+            found = super().news()
+            self._version = version
+            self._safe = max([self._safe, *(e.seq for e in found if e.body.get("type") != "answer")])
+            return found
+
+    @contextlib.contextmanager
+    def writing(self, synced: bool = True) -> Iterator[Writing]:
+        sync = synced or not machine_run()
+        with self._lock, self._guarded:
+            if sync is not self._synced:
+                self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
+                self._synced = sync
+            self._db.execute("BEGIN IMMEDIATE")
+            writing = Writing(self, self._insert)
+            try:
+                yield writing
+                self._db.execute("COMMIT")
+            except BaseException:
+                writing.take_back()
+                self._version = None  # what is there now is read, not assumed
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            if sync and writing.appended and self.last is not None:
+                self._safe = self.last.seq
+
+    def _insert(self, event: Event, answer: bytes | None) -> None:
+        try:
+            self._anchor.write(event.seq % 2, Note(event, answer, self._safe, self._run), sync=not machine_run())
+        except OSError as e:
+            raise LedgerError(
+                f"the ledger's anchor cannot be written: {e.strerror}", do=FILES.get(e.errno or 0, ("", None))[1]
+            ) from None
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (event.seq, event.hash, event.text, answer))
+
+    def since(self, seq: int) -> list[Row]:
+        query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
+        with self._lock, self._guarded:
+            return self._db.execute(query, (seq, seq)).fetchall()
+
+    def kept(self, seq: int) -> bytes | None:
+        with self._lock, self._guarded:
+            row = self._db.execute("SELECT answer FROM events WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None or row[0] is None else bytes(row[0])
+
+    def renew_anchor(self) -> None:
+        with self.writing():
+            self._run = UNSETTLED  # the old notes may have said that the machine was restarted
+            self._note_anew(self.news())
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+            self._anchor.close()
+
+
+def open_store(folder: Path, url: str | None, new: bool = False) -> Store:
+    """The ledger of a jail: in its folder, or in a shared PostgreSQL database."""
+    if url is None:
+        return SQLiteStore(folder, new)
+    from privjail.server.ledger.postgres import PostgresStore
+
+    return PostgresStore(url, folder, new)

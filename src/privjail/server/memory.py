@@ -1,0 +1,105 @@
+"""One limit on the memory of a jail, which all sessions share.
+
+Half of it is for plans, a quarter for the values of requests that run, a quarter for columns and selections that were
+computed and may be needed again. The data sets themselves come on top, and what a few columns or selections of all
+their rows take: these grow with the number of rows, which is private, so nothing is refused because of them.
+
+Who is refused, and when, depends on what was asked and by whom, never on data: what was computed is dropped to make
+room, but no request is refused for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import threading
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from privjail.errors import DPError
+from privjail.server.limits import Busy, Limits
+
+LEAST = 64 * 2**20  # bytes that a curator may set a limit to
+CHUNK = 2**20  # bytes by which the share of a session grows
+CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def of_machine() -> int:
+    """The memory that this process may use: of the machine, its container, or itself."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in CGROUPS:
+        with suppress(OSError, ValueError):
+            found.append(int(Path(path).read_text()))
+    own, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return min([*found, own]) if own != resource.RLIM_INFINITY else min(found)
+
+
+def parsed(text: str) -> int:
+    """A number of bytes, as a curator writes it: 800M, 4GiB, 4G."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise DPError(f"{text!r} is no amount of memory", do="write a number with a unit, such as 800M or 4G")
+    bytes_ = int(float(match[1]) * UNITS[match[2].upper()])
+    if bytes_ < LEAST:
+        raise DPError(f"{text!r} is too little", do=f"give at least {LEAST // 2**20}M")
+    return bytes_
+
+
+class Memory:
+    """What the sessions of a jail hold together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._shares: WeakSet[Any] = WeakSet()  # of sessions, in memory for plans
+        self._at_work: Counter[str] = Counter()  # bytes of running requests, by user
+
+    def grow(self, held: Any, bytes_: int) -> bool:
+        """Give the plans of a session a larger share, if there is one to give. No user has more than half of all."""
+        wanted, most = -(-(held.bytes + bytes_) // CHUNK) * CHUNK, self._limits.plan_bytes
+        with self._lock:
+            self._shares.add(held)
+            others = [each for each in self._shares if each is not held]
+            mine = wanted + sum([each.share for each in others if each.user == held.user])
+            if mine > most // 2 or wanted + sum([each.share for each in others]) > most:
+                return False
+            held.share = wanted
+            return True
+
+    def reserve(self, user: str, bytes_: int) -> None:
+        """Room for the values of one request, until it is given back. No user has more than half of all."""
+        most = self._limits.all_work_bytes
+        with self._lock:
+            mine = self._at_work[user] + bytes_
+            if self._at_work.total() + bytes_ > most or (mine > most // 2 and mine > bytes_):
+                raise Busy("the memory for running requests is in use", do="wait, or ask for less at once")
+            self._at_work[user] = mine
+
+    def give_back(self, user: str, bytes_: int) -> None:
+        with self._lock:
+            self._at_work[user] -= bytes_
+            if self._at_work[user] <= 0:
+                del self._at_work[user]
+
+    def make_room(self, session: Any, others: list[Any]) -> None:
+        """Set how much a session may keep of what is computed; drop what idle sessions keep, the oldest first."""
+        limits = self._limits
+        share, own = limits.all_cache_bytes, limits.cache_bytes
+        if (1 + len(others)) * own <= share:
+            return
+        used = {each: each.engine.cache.limit if each.lock.locked() else each.engine.cache.used for each in others}
+        for each in sorted(others, key=lambda other: other.used):
+            if sum(used.values()) + own <= share:
+                break
+            if each.lock.acquire(blocking=False):
+                try:
+                    each.forget_computed()
+                    used[each] = 0
+                finally:
+                    each.lock.release()
+        session.engine.cache.limit = max(share // 16, min(own, share - sum(used.values())))

@@ -1,0 +1,280 @@
+"""What a jail answers to each call. Nothing here depends on data but what ``Jail.release`` returns."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from privjail.budget.notions import Cost, Notion, name_of
+from privjail.errors import DPError, InternalError
+from privjail.mechanisms.noise import Noise
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.plan.node import Node
+from privjail.plan.value import Value
+from privjail.release import Query, ReleaseGate
+from privjail.server import work
+from privjail.server.catalogue import Catalogue
+from privjail.server.deadline import Deadline, TimeUp
+from privjail.server.ledger.charging import Charging, Denominators, Progress
+from privjail.server.ledger.events import texts
+from privjail.server.ledger.ledger import DurableLedger, Room
+from privjail.server.limits import Busy, LimitError, Limits
+from privjail.server.metrics import Metrics
+from privjail.server.sessions import Session, Sessions
+from privjail.server.wire import decode, facts
+from privjail.server.wire import privjail_pb2 as pb
+from privjail.server.workers import Workers
+
+log = logging.getLogger("privjail.jail")
+VERSION = 1
+
+
+class Service:
+    """The calls of the wire, for a user whose identity is already established."""
+
+    def __init__(self, ledger: DurableLedger, catalogue: Catalogue, limits: Limits, noise: Noise | None = None,
+                 workers: int = 8) -> None:  # fmt: skip
+        self.ledger, self.catalogue, self.limits = ledger, catalogue, limits
+        self.workers = Workers(workers)
+        self.noise = noise or Noise()
+        self.metrics = Metrics()
+        self.sessions = Sessions(limits, self._engine)
+        self.denominators = Denominators()
+        self._running: dict[tuple[str, bytes], threading.Lock] = {}
+        self._to_free: deque[Session] = deque()
+        self._at_work: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def _engine(self) -> Any:
+        # Slow to import: a jail opens its port first.
+        from privjail.engines.polars.engine import PolarsEngine
+
+        return PolarsEngine(self.limits.cache_bytes, self.catalogue.frames)
+
+    def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
+        if request.version != VERSION:
+            raise DPError(f"this jail speaks version {VERSION} of the wire", do="install the matching privjail")
+        names = self.catalogue.names(user)
+        return pb.OpenReply(session=self.sessions.open(user), user=user, datasets=names)
+
+    def close(self, request: pb.CloseRequest, user: str) -> pb.CloseReply:
+        self.sessions.close(request.session, user)
+        return pb.CloseReply()
+
+    def describe(self, request: pb.DescribeRequest, user: str) -> pb.Dataset:
+        self.sessions.get(request.session, user)
+        with self.workers.place(user):  # it may have to be loaded
+            source = self.catalogue.source(decode.text(request.name), user)
+        return facts.to_wire(source.dataset, self._notion(request.name))
+
+    def _notion(self, dataset: str) -> Notion:
+        return self.ledger.state.datasets[dataset].notion
+
+    def budget(self, request: pb.BudgetRequest, user: str) -> pb.BudgetReply:
+        self.sessions.get(request.session, user)
+        reply = pb.BudgetReply()
+        for name in self.catalogue.names(user):
+            scope, notion = ("user", user, name), self._notion(name)
+            reply.balances.add(
+                dataset=name,
+                notion=name_of(notion),
+                notion_parameters=texts(notion.parameters()),
+                spent=texts(self.ledger.state.total(scope)),
+                limit=texts(self.ledger.state.limits.get(scope)) or [],
+            )
+        return reply
+
+    # -- the only exit
+
+    def release(self, request: pb.ReleaseRequest, user: str) -> pb.ReleaseReply:
+        session = self.sessions.get(request.session, user)
+        if len(request.request) != 16:
+            raise decode.Malformed("a request id has 16 bytes")
+        limits = self.limits
+        several = sum([node.count or 1 for node in request.nodes])
+        limits.check("nodes in one request", several, limits.nodes_per_request)
+        limits.check("asks in one request", len(request.asks), limits.asks_per_request)
+        limits.check("caps in one request", len(request.caps), limits.caps_per_request)
+        deadline = Deadline(limits.seconds_per_release)
+        progress = Progress(deadline)
+        # The place comes last: what waits for another request of its session must not hold one.
+        with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
+            self.sessions.make_room(session)
+            try:
+                return deadline.run(lambda: self._released(session, user, request, progress))
+            except TimeUp:
+                session.forget_computed()  # it may have been cut short anywhere
+                if progress.charged:  # it is not run again: it would take as long each time, for nothing
+                    self.ledger.give_up(user, request.request.hex())
+                raise LimitError(
+                    "the request took longer than this jail allows; if it was charged, it stays charged",
+                    do="ask for less at once",
+                ) from None
+            except RecursionError:
+                raise LimitError("the plan is nested too deeply for its distance to be derived") from None
+            finally:
+                self.sessions.memory.give_back(user, progress.reserved)
+
+    def _released(self, session: Session, user: str, request: pb.ReleaseRequest, progress: Progress) -> pb.ReleaseReply:
+        def source(name: str) -> Node:
+            with progress.deadline.shield():
+                return self.catalogue.source(decode.text(name), user)
+
+        new = session.take(request.nodes, source)
+        try:
+            asks = [self._ask(session, ask) for ask in request.asks]
+            self._check_sizes(asks)
+            needed = work.check(asks, len(session.held.kept), self.limits)
+            with progress.deadline.shield():
+                self.sessions.memory.reserve(user, needed)
+                progress.reserved = needed
+            reply = self._answered(session, user, request, asks, progress)
+        except BaseException:
+            session.forget(new)
+            raise
+        if request.forget:
+            session.leave(request.forget)
+        if session.pending_free:
+            self._to_free.append(session)
+        return reply
+
+    def free_some(self) -> None:
+        """What can wait until an answer is on its way."""
+        try:
+            session = self._to_free.popleft()
+        except IndexError:
+            return
+        if session.lock.acquire(blocking=False):  # else whoever holds it comes here afterwards
+            try:
+                session.free_some()
+            finally:
+                session.lock.release()
+
+    def _ask(self, session: Session, message: pb.Query) -> Query:
+        value = session.nodes.get(message.value)
+        if not isinstance(value, Value):
+            raise decode.Malformed("only private numbers and vectors can be released")
+        return Query(value, decode.mechanism(message.mechanism))
+
+    def _check_sizes(self, asks: list[Query]) -> None:
+        limits = self.limits
+        size = sum(ask.value.joint.size for ask in asks)
+        limits.check("elements in one request", size, limits.elements_per_request)
+        choices = sum(a.mechanism.k * a.value.joint.size for a in asks if isinstance(a.mechanism, NoisyMax))
+        limits.check("choices in one request", choices, limits.choices_per_request)
+
+    def _answered(
+        self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Query], progress: Progress
+    ) -> pb.ReleaseReply:
+        number, deadline = request.request.hex(), progress.deadline
+        caps = _caps(request)
+        digest = _digest(asks, caps)
+        with deadline.shield():
+            kept = self.ledger.earlier(user, number, digest)
+        if kept is not None:
+            return pb.ReleaseReply.FromString(kept)
+        if self.ledger.state.failures[user] >= self.limits.failures_per_user:
+            raise LimitError(
+                "too many of your requests have failed inside this jail",
+                do="ask the curator, who can let you go on: privjail user pardon",
+            )
+        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
+        words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
+        ledger = Charging(
+            self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
+        )
+        try:
+            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
+        except TimeUp:
+            raise
+        except BaseException as e:  # an engine's panic is no Exception
+            if deadline.fired and not isinstance(e, DPError):
+                raise TimeUp from None  # which a library that it passed through may have turned into another error
+            if progress.touched:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
+                log.error("a release failed after its charge: %s", type(e).__name__)
+                with deadline.shield():
+                    self.ledger.failed(user, number)
+                raise InternalError("the jail failed on this request; it stays charged") from None
+            raise
+        reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
+        if not progress.charged:
+            self.metrics.released(len(asks))
+            return reply
+        body = reply.SerializeToString()
+        with deadline.shield():
+            sent = self.ledger.keep_answer(user, number, body)
+        self.metrics.released(len(asks))
+        return reply if sent == body else pb.ReleaseReply.FromString(sent)
+
+    @contextmanager
+    def _slot(self, user: str) -> Iterator[None]:
+        """One of the few places that a user has at a time: nobody can keep all others out."""
+        with self._lock:
+            if self._at_work[user] >= self.limits.requests_at_once_per_user:
+                raise Busy("too many requests of yours are at work", do="wait for one of them")
+            self._at_work[user] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work[user] -= 1
+                if not self._at_work[user]:
+                    del self._at_work[user]
+
+    def _once(self, user: str, request: bytes) -> threading.Lock:
+        """One lock for all copies of one request."""
+        with self._lock:
+            if len(self._running) > 10_000:
+                self._running = {k: v for k, v in self._running.items() if v.locked()}
+            return self._running.setdefault((user, request), threading.Lock())
+
+
+def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
+    """The analyst's own limits; of several on one data set the smallest holds."""
+    caps: dict[str, Cost] = {}
+    for cap in request.caps:
+        most = (decode.fraction(cap.most),)
+        caps[cap.dataset] = min(caps.get(cap.dataset, most), most)
+    return caps
+
+
+def _digest(asks: list[Query], caps: dict[str, Cost]) -> str:
+    """What a request asks for, whatever numbers the client gave its nodes."""
+    spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+    return hashlib.sha256(spelled.encode()).hexdigest()
+
+
+def _most_bytes(asks: list[Query]) -> int:
+    """How large the answers can get on the wire: a number of 8 bytes for each element, and what stands around them."""
+    return sum(32 + 10 * ask.value.joint.size for ask in asks)
+
+
+def _answer(answer: Any) -> pb.Answer:
+    match answer:
+        case None:
+            return pb.Answer(nothing=True)
+        case float():
+            return pb.Answer(number=answer)
+        case int():
+            return pb.Answer(position=answer)
+        case [float(), *_] | []:
+            return pb.Answer(numbers=pb.Numbers(items=answer))
+    return pb.Answer(positions=pb.Positions(items=answer))
+
+
+def on_clock(quantum: float, work: Callable[[], Any]) -> Any:
+    """Run, and answer only at a whole multiple of the quantum after the start."""
+    if quantum <= 0:
+        return work()
+    start = time.monotonic()
+    try:
+        return work()
+    finally:
+        passed = time.monotonic() - start
+        time.sleep(quantum - passed % quantum)

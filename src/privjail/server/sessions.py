@@ -1,0 +1,250 @@
+"""Sessions: what one connection of one analyst has sent, and what was computed for it."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from weakref import ref
+
+from privjail.errors import DPError
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.sort import Sort
+from privjail.plan.node import Node, children, inputs_first, set_frozen
+from privjail.server import weigh
+from privjail.server.limits import LimitError, Limits
+from privjail.server.memory import CHUNK, Memory
+from privjail.server.wire import decode
+from privjail.server.wire import privjail_pb2 as pb
+
+SWEPT_FROM = 1_000  # nodes of a session before it is looked which of them are gone
+PIECE = 100  # nodes that are let go of at a time: about as long as it takes until the next request comes
+
+
+class SessionError(DPError):
+    """No such session: it was never opened, has ended, or belongs to someone else."""
+
+
+class Session:
+    """Nodes by the client's numbers. They go with the session, and what was computed for them too."""
+
+    def __init__(self, user: str, engine: Callable[[], Any], limits: Limits, memory: Memory | None = None) -> None:
+        self.user, self.limits, self.memory = user, limits, memory or Memory(limits)
+        self._engine = engine
+        self.engine = engine()
+        self.nodes: dict[int, Node] = {}
+        self.pending_free: list[Node] = []  # what has no number any more
+        self.held = Held(user)
+        self.used = time.monotonic()
+        self.lock = threading.Lock()
+
+    def take(self, messages: Iterable[pb.Node], source: Callable[[str], Node]) -> list[int]:
+        """Build the nodes of a request: all of them, or none. Returns the numbers that are new.
+
+        A request that comes twice brings nodes that are there already: the same ones, or it is refused.
+        """
+        new: list[int] = []
+        limits, nodes = self.limits, self.nodes
+        self.held.sweep_if_due()
+        try:
+            for message in messages:
+                for number, built in enumerate(self._built(message, source), message.id):
+                    before = nodes.get(number)
+                    if before is None:
+                        new.append(number)
+                        nodes[number] = built
+                    elif before is not built:
+                        raise decode.Malformed("a node's number was used before, for another node")
+                limits.check("numbers in the session", len(nodes), limits.nodes_per_session)
+        except BaseException:
+            self.forget(new)
+            raise
+        return new
+
+    def _built(self, message: pb.Node, source: Callable[[str], Node]) -> Iterator[Node]:
+        """The nodes of a message, each of which may refer to those before it."""
+        limits, held = self.limits, self.held
+        if message.kind == "source":
+            if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset" or message.count > 1:
+                raise decode.Malformed("a source is a data set's name")
+            yield source(message.fields[0].dataset)
+            return
+        cls, several = decode.nodes(message, self.nodes.get)
+        by_columns, on_grids = cls in (Tally, Sort), cls in weigh.ON_ONE_GRID
+        for values in several:
+            if by_columns:
+                limits.check("columns in one step", len(values[1]), limits.columns_per_step)
+            if on_grids:
+                weigh.grids(values[0], limits)
+            built = decode.make(cls, values)
+            if ref(built) not in held.kept:
+                limits.check("depth of the plan", depth(built), limits.depth)
+                bytes_ = weigh.weight(built, limits)
+                if not self._has_room(bytes_):
+                    self._make_room(bytes_)
+                held.add(built, bytes_)
+            yield built
+
+    def _has_room(self, bytes_: int) -> bool:
+        """Whether one more node keeps within the limits; the session's share of the memory grows as it is needed."""
+        held, limits = self.held, self.limits
+        if held.has_room(bytes_, limits):
+            return True
+        return self.memory.grow(held, bytes_) and held.has_room(bytes_, limits)
+
+    def _make_room(self, bytes_: int) -> None:
+        """Refuse what does not fit even after what nobody uses any more was cleared away."""
+        held, limits = self.held, self.limits
+        self.pending_free.clear()
+        held.sweep()
+        if not self._has_room(bytes_):
+            self.forget_computed()
+            gc.collect()
+            held.sweep()
+        limits.check("nodes in the session", len(held.kept) + 1, limits.nodes_per_session)
+        limits.check("bytes of plans in the session", held.bytes + bytes_, limits.plan_bytes_per_session)
+        if not self._has_room(bytes_):
+            raise LimitError(
+                "the memory for plans is in use", do="wait until other sessions end, or close some of yours"
+            )
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.nodes.pop(number, None)
+
+    def leave(self, numbers: Iterable[int]) -> None:
+        """Free numbers that will not be used again; their nodes go when there is time for it (tidy)."""
+        if len(self.pending_free) > self.limits.nodes_per_session:
+            self.pending_free.clear()  # there was never time: one node may have had many numbers
+        self.pending_free += [self.nodes.pop(number) for number in numbers if number in self.nodes]
+
+    def free_some(self) -> None:
+        """Let go of some nodes that have no number any more: all of a large plan would take longer than a release."""
+        del self.pending_free[-max(PIECE, len(self.pending_free) // 10) :]
+
+    def forget_computed(self) -> None:
+        """Drop columns and selections that were computed; they are computed again when they are needed."""
+        self.engine = self._engine()
+
+
+class Held:
+    """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh.
+
+    Those that are gone are left out now and then, not one by one: until then they count as if they were alive.
+    """
+
+    def __init__(self, user: str = "") -> None:
+        self.user = user
+        self._due = SWEPT_FROM
+        self.kept: dict[weakref.ref[Node], int] = {}
+        self.bytes = self.share = 0  # what they weigh, and what they may
+
+    def has_room(self, bytes_: int, limits: Limits) -> bool:
+        """Whether one more node keeps within the limits."""
+        bytes_ += self.bytes
+        return (
+            len(self.kept) < limits.nodes_per_session
+            and bytes_ <= self.share
+            and bytes_ <= limits.plan_bytes_per_session
+        )
+
+    def add(self, node: Node, bytes_: int) -> None:
+        self.bytes += bytes_  # first: where the clock cuts this short, it is too much until the next sweep
+        self.kept[ref(node)] = bytes_
+
+    def sweep(self) -> None:
+        """Leave out the nodes that are gone."""
+        self.kept = {each: bytes_ for each, bytes_ in self.kept.items() if each() is not None}
+        self.bytes = sum(self.kept.values())
+        self.share = min(self.share, -(-self.bytes // CHUNK) * CHUNK)
+        self._due = 2 * len(self.kept) + SWEPT_FROM
+
+    def sweep_if_due(self) -> None:
+        """So that those that are gone are never many more than those that are not, at little cost for each."""
+        if len(self.kept) >= self._due:
+            self.sweep()
+
+
+def depth(node: Node) -> int:
+    """The longest path below a node. Kept with the node: it is a fact of the plan."""
+    found = node._depth
+    if found is not None:
+        return found
+    deepest = 0
+    for child in children(node):
+        below = child._depth
+        if below is None:  # constants, and what was built elsewhere; else the inputs of a node came before it
+            for each in inputs_first(node, "_depth")[:-1]:
+                depth(each)
+            return depth(node)
+        if below > deepest:
+            deepest = below
+    set_frozen(node, "_depth", deepest + 1)
+    return deepest + 1
+
+
+class Sessions:
+    """All open sessions."""
+
+    def __init__(self, limits: Limits, engine: Callable[[], Any]) -> None:
+        self._limits, self._engine = limits, engine
+        self.memory = Memory(limits)
+        self._open: dict[bytes, Session] = {}
+        self._lock = threading.Lock()
+
+    def open(self, user: str) -> bytes:
+        self.sweep()
+        with self._lock:
+            mine = sum(1 for s in self._open.values() if s.user == user)
+            if mine >= self._limits.sessions_per_user or len(self._open) >= self._limits.sessions:
+                raise LimitError("too many open sessions", do="close one, or wait until an idle one ends")
+            number = secrets.token_bytes(16)
+            self._open[number] = Session(user, self._engine, self._limits, self.memory)
+            return number
+
+    def get(self, number: bytes, user: str) -> Session:
+        with self._lock:
+            session = self._open.get(number)
+            if session is None or session.user != user:
+                raise SessionError("there is no such session", do="connect again")
+            session.used = time.monotonic()
+            return session
+
+    def make_room(self, session: Session) -> None:
+        """See to it that a session may keep some of what is computed for it."""
+        with self._lock:
+            others = [each for each in self._open.values() if each is not session]
+        self.memory.make_room(session, others)
+
+    def close(self, number: bytes, user: str) -> None:
+        self.get(number, user)
+        with self._lock:
+            self._open.pop(number, None)
+
+    def sweep(self) -> int:
+        """End the sessions that nobody has used for long; how many they were."""
+        old = time.monotonic() - self._limits.idle_seconds
+        with self._lock:
+            ended = [n for n, s in self._open.items() if s.used < old and not s.lock.locked()]
+            for number in ended:
+                del self._open[number]
+        return len(ended)
+
+    def free_some(self) -> None:
+        """Let go of all that has no number any more, in case no other request comes that would."""
+        with self._lock:
+            sessions = list(self._open.values())
+        for session in sessions:
+            if session.pending_free and session.lock.acquire(blocking=False):
+                try:
+                    session.pending_free.clear()
+                finally:
+                    session.lock.release()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._open)

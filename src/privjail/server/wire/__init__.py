@@ -1,0 +1,1 @@
+"""What travels: messages, and nodes encoded and decoded from their declared types."""

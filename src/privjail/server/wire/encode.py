@@ -1,0 +1,173 @@
+"""From nodes to the wire."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Container, Iterable
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from privjail.errors import PlanError
+from privjail.mechanisms.above_threshold import AboveThreshold
+from privjail.mechanisms.exponential import Exponential
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.rows.source import Source
+from privjail.plan.domain import INT_MAX, INT_MIN
+from privjail.plan.node import Lit, Node, children, micros
+from privjail.server.wire import privjail_pb2 as pb
+
+Ids = Callable[[Any], int]  # the number of a node
+LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
+IN_ONE_PIECE = 200_000  # numbers of a list: 8 bytes on the wire are hundreds in memory
+
+
+@cache
+def declared(cls: type[Node]) -> tuple[Any, ...]:
+    """The declared types of a node's fields, in order."""
+    hints = typing.get_type_hints(cls)
+    return tuple(hints[name] for name in cls.__match_args__)  # type: ignore[attr-defined]
+
+
+def literal(lit: Lit) -> pb.Literal:
+    match lit.type_:
+        case "none":
+            return pb.Literal(none=True)
+        case "bool":
+            return pb.Literal(truth=lit.value)
+        case "int":
+            return pb.Literal(whole=lit.spelling)
+        case "float":
+            return pb.Literal(real=lit.value)
+        case "text":
+            return pb.Literal(text=lit.value)
+    return pb.Literal(time=micros(lit.value))
+
+
+def field(value: Any, ids: Ids) -> pb.Field:
+    """A field; ``ids`` gives the number of a node."""
+    match value:
+        case None:
+            return pb.Field(none=True)
+        case Lit():
+            return pb.Field(literal=literal(value))
+        case Node():
+            return pb.Field(node=ids(value))
+        case bool() | int():
+            return pb.Field(number=int(value))
+        case str():
+            return pb.Field(text=value)
+        case Fraction():
+            return pb.Field(fraction=f"{value.numerator}/{value.denominator}")
+        case tuple():
+            return pb.Field(list=pb.Fields(items=[field(each, ids) for each in value]))
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+
+def label(value: Any) -> pb.Field:
+    """A public label of a vector: a constant, an interval (ours or pandas'), or a tuple of labels."""
+    if isinstance(value, tuple):
+        return pb.Field(list=pb.Fields(items=[label(each) for each in value]))
+    if type(value).__name__ == "Interval":
+        return pb.Field(interval=pb.Interval(left=value.left, right=value.right, closed=value.closed))
+    try:
+        lit = Lit.of(value)
+    except TypeError:
+        lit = None
+    if lit is None or lit.type_ == "time":
+        raise PlanError(f"a label must be text, a number or true/false, not {type(value).__name__}")
+    return pb.Field(literal=literal(lit))
+
+
+def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
+    """Nodes of one kind, which have the numbers from ``first`` on."""
+    cls = type(several[0])
+    if isinstance(several[0], Source):
+        return pb.Node(id=first, kind=cls.kind, fields=[pb.Field(dataset=several[0].dataset.name)])
+    columns = zip(*[each.fields() for each in several], strict=True)
+    fields = [
+        _column(values, ids) if type_ != LABELS else _labels(values)
+        for values, type_ in zip(columns, declared(cls), strict=True)
+    ]
+    return pb.Node(id=first, kind=cls.kind, fields=fields, count=len(several))
+
+
+def _in_one_piece(value: Any, ids: Ids) -> pb.Field:
+    """A field directly in a node. Numbers of one type go in one piece: a message for each takes far longer."""
+    if not isinstance(value, tuple) or not 0 < len(value) <= IN_ONE_PIECE:
+        return field(value, ids)
+    types = {each.type_ if type(each) is Lit else None for each in value}
+    if types == {"float"}:
+        return pb.Field(reals=pb.Reals(items=[each.value for each in value]))
+    if types == {"int"} and all([INT_MIN <= each.value <= INT_MAX for each in value]):
+        return pb.Field(wholes=pb.Wholes(items=[each.value for each in value]))
+    return field(value, ids)
+
+
+def _column(values: tuple[Any, ...], ids: Ids) -> pb.Field:
+    """One field of several nodes: the same for all, or one for each."""
+    first = values[0]
+    if values.count(first) == len(values):  # nodes are compared by identity
+        return _in_one_piece(first, ids)
+    if all([isinstance(value, Node) and not isinstance(value, Lit) for value in values]):
+        return pb.Field(nodes=pb.Numbered(ids=list(map(ids, values))))
+    return pb.Field(each=pb.Fields(items=[_in_one_piece(value, ids) for value in values]))
+
+
+def _labels(values: tuple[Any, ...]) -> pb.Field:
+    if len(values) == 1:
+        return label(values[0])
+    return pb.Field(each=pb.Fields(items=[label(value) for value in values]))
+
+
+def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
+    """The nodes below some others, and these, that are not known: in groups of one kind, each after what it refers to.
+
+    What is known is known by its id(). Constants travel inside their node. A node stands with those of its kind, one
+    group after the last of its inputs, or in the same group if they are of its kind too.
+    """
+    places: dict[int, int] = {}
+    groups: dict[tuple[int, type[Node]], list[Node]] = {}
+    waiting: list[tuple[Node, list[Node] | None]] = [(each, None) for each in asked]
+    while waiting:
+        each, below = waiting.pop()
+        if id(each) in places or id(each) in known:
+            continue
+        if below is None:
+            below = [child for child in children(each) if id(child) not in known and type(child) is not Lit]
+            missing = [child for child in below if id(child) not in places]
+            if missing:
+                waiting.append((each, below))  # again, when these have their places
+                waiting += [(child, None) for child in missing]
+                continue
+        cls, place = type(each), 0
+        for child in below:
+            after = places[id(child)] + (type(child) is not cls)
+            if after > place:
+                place = after
+        places[id(each)] = place
+        groups.setdefault((place, cls), []).append(each)
+    return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
+
+
+def mechanism(chosen: Mechanism) -> pb.Mechanism:
+    def text(x: Fraction | None) -> str:
+        return "" if x is None else f"{x.numerator}/{x.denominator}"
+
+    match chosen:
+        case Laplace(eps):
+            return pb.Mechanism(kind="laplace", epsilon=text(eps))
+        case Exponential(eps):
+            return pb.Mechanism(kind="exponential", epsilon=text(eps))
+        case NoisyMax(eps, smallest, k):
+            if k >= 2**32:
+                raise PlanError(f"{k} largest or smallest elements are more than a jail gives", do="ask for fewer")
+            return pb.Mechanism(kind="noisy_max", epsilon=text(eps), smallest=smallest, k=k)
+        case AboveThreshold(eps, threshold):
+            return pb.Mechanism(kind="above_threshold", epsilon=text(eps), threshold=text(threshold))
+        case Gaussian(eps_, delta, rho):
+            return pb.Mechanism(kind="gaussian", epsilon=text(eps_), delta=text(delta), rho=text(rho))
+    raise TypeError(f"{type(chosen).__name__} cannot be sent")

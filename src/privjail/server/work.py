@@ -1,0 +1,114 @@
+"""How much memory a request needs while it runs: found from its plan, before it is charged.
+
+Only public facts are used: sizes of vectors, how long their numbers can get, and which of them are held at the same
+time (``evaluation`` in plan/value.py, which the engine follows). The number of rows is private, so what grows with it
+is not counted here. It is bounded in another way: columns are computed for so many rows at a time that a few tens of
+megabytes hold all of them (engines/polars/columns.py), and a plan that needs more than ``columns_at_once`` is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privjail.ops.columns.carried import Carried
+from privjail.ops.numbers.combine import Absolute, Element, Extreme, Offset, PublicNumber, Scale, Total
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.window import Lag
+from privjail.plan.expr import Expr, held_at_once
+from privjail.plan.expr import inputs_first as columns_first
+from privjail.plan.node import Node, children, inputs_first, set_frozen
+from privjail.plan.value import Value, evaluation
+from privjail.release import Query
+from privjail.server.limits import LimitError, Limits
+
+ROWS_BITS = 32  # a table has fewer than 2**32 rows
+SUM_BITS = 63  # so that a sum of amounts of 30 bits stays below this
+FILLING = 48  # bytes for each element of a table of counts or sums, while it is filled
+LISTS = 4  # that are made of a value while noise is added to it
+FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
+MANY = 2**40
+KEPT_SIZE = (Scale, Absolute, Element, Extreme)  # no number gets longer by these
+
+
+def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
+    """The bytes that a request needs for its values; or refuse it. ``nodes``: how many its session holds."""
+    needed = bytes_of_values(asks)
+    if needed > limits.work_bytes:
+        raise LimitError(
+            f"memory for the values of one request: {needed} bytes is over this jail's limit of {limits.work_bytes}",
+            do="ask for fewer groups at once, or for fewer steps on large vectors",
+        )
+    if nodes > limits.columns_at_once:  # else there are not so many columns
+        large = [ask.value for ask in asks if steps_below(ask.value) > limits.columns_at_once]
+        widest = max([columns_held(value) for value in large], default=0)
+        limits.check("columns that a request needs at the same time", widest, limits.columns_at_once)
+    return needed
+
+
+def bytes_of_values(asks: Sequence[Query]) -> int:
+    """The most bytes of values that are held at once while asks are answered one after another."""
+    bits: dict[Value, int] = {}
+    answers = most = 0  # what the asks before this one hold
+    for ask in asks:
+        held = 0
+        for node, used in evaluation(ask.value):
+            bits[node] = _bits(node, bits)
+            held += _bytes(node, bits)
+            most = max(most, answers + held + (FILLING * node.size if isinstance(node, Tally) else 0))
+            held -= sum([_bytes(each, bits) for each in used])
+        answers += held
+    sampling = max([ask.mechanism.element_bytes * ask.value.size for ask in asks], default=0)
+    return max(most, answers + sampling + sum([LISTS * _bytes(a.value, bits) + FLOAT * a.value.size for a in asks]))
+
+
+def _bytes(value: Value, bits: dict[Value, int]) -> int:
+    """A list of Python's integers: a pointer to each, and its digits of 30 bits."""
+    return value.size * (8 + 16 * -(-(24 + 4 * -(-bits[value] // 30)) // 16))
+
+
+def _bits(value: Value, bits: dict[Value, int]) -> int:
+    """How long the numbers of a value can get, in units of its grid."""
+    match value:
+        case Tally():
+            return ROWS_BITS if value.value is None else SUM_BITS
+        case QuantileScores():
+            steps = [abs(x) / value.grid for x in (value.below, value.above, value.target)]
+            return ROWS_BITS + 2 + max([int(step).bit_length() for step in steps])
+        case PublicNumber():
+            return 1
+        case Total():
+            return bits[value.a] + value.a.size.bit_length()
+    if isinstance(value, KEPT_SIZE):
+        return bits[value.a]
+    added = value.c.numerator.bit_length() + value.grid.denominator.bit_length() if isinstance(value, Offset) else 0
+    return 1 + max([added, *(bits[each] + _finer(each, value) for each in value.inputs())])
+
+
+def _finer(each: Value, value: Value) -> int:
+    """How much longer numbers get on a finer grid."""
+    a, b = each.grid, value.grid
+    return 0 if a is b or a == b else a.numerator.bit_length() + b.denominator.bit_length()
+
+
+def steps_below(node: Node) -> int:
+    """The most steps of any expression below a node, spelled out as a tree: never fewer than columns held at once."""
+    for each in inputs_first(node, "_steps") if node._steps is None else ():
+        below = [child._steps or 0 for child in children(each)]
+        row_wise = isinstance(each, Expr) and not isinstance(each, (Carried, Lag))
+        set_frozen(each, "_steps", min(MANY, 1 + sum(below)) if row_wise else max(below, default=0))
+    assert node._steps is not None
+    return node._steps
+
+
+def columns_held(node: Node) -> int:
+    """The most columns that are held at once for any expression below a node. Found once, inputs first."""
+    for each in inputs_first(node, "_columns") if node._columns is None else ():
+        most = 0
+        for child in children(each):
+            most = max(most, child._columns or 0)
+            if isinstance(child, Expr) and (not isinstance(each, Expr) or isinstance(each, (Carried, Lag))):
+                most = max(most, held_at_once(columns_first(child)))
+        set_frozen(each, "_columns", most)
+    assert node._columns is not None
+    return node._columns
