@@ -75,7 +75,7 @@ def run(function, names):
     return examples, "".join(said)
 
 
-@pytest.mark.parametrize("method", methods())
+@pytest.mark.parametrize("method", list(methods()))
 def test_a_method_has_an_example_that_runs(method, names):
     examples, failures = run(method, names)
 
