@@ -194,6 +194,16 @@ def test_a_revocation_that_widens_is_refused_by_name_v59(jail: JailFolder) -> No
     assert rights(jail.state, "ann", "census").limit == (3,)
 
 
+def test_a_limit_is_not_lifted_behind_the_back_of_a_user_who_is_shut_out_v59(jail: JailFolder) -> None:
+    """A new token ends a revocation: a limit that was taken back in between would be missing then."""
+    jail.revoke("ann", None)
+    for take in (lambda: jail.revoke("g", "census", group=True), lambda: jail.set_group("g", ["bob"])):
+        with pytest.raises(PlanError, match=r"ann may spend up to 3 on 'census'"):
+            take()
+    jail.add_user("ann", "analyst", 1)
+    assert rights(jail.state, "ann", "census").limit == (Fraction(1, 10),)
+
+
 def test_who_gains_by_a_gift_is_told_but_not_asked_for(jail: JailFolder) -> None:
     jail.add_user("cy", "analyst", 1)
     assert jail.set_group("g", ["ann", "bob", "cy"]) == ["cy may spend up to 0.1 on 'census' (before: nothing)"]

@@ -78,10 +78,10 @@ def _smallest(costs: list[Cost]) -> Cost | None:
 def rights(state: State, user: str, dataset: str) -> Rights:
     """The effective rights of a user: whether she has access, and all limits that a release must keep.
 
-    When a token expires is not looked at: a new token brings the same rights back.
+    Whether her token has expired or was revoked is not looked at: a new token brings the same rights back, so a limit
+    that is lifted while she is shut out would be missing then.
     """
-    entry = state.users.get(user)
-    access = entry is not None and not entry.revoked and state.allowed(user, dataset)
+    access = user in state.users and state.allowed(user, dataset)
     bounds = []
     for scope in state.scopes(user, dataset, state.groups_of(user)):
         limit = state.limits.get(scope)
