@@ -34,22 +34,49 @@ TABLES = (
 FORGET = "DELETE FROM steps WHERE release = ? AND asked IS NULL"  # what no later answer needs
 
 
+def _damaged(where: str) -> DPError:
+    return DPError(
+        f"{where} is damaged or cut off",
+        do="put the newest copy of it back; without one, start a study with new keys, for records are lost",
+    )
+
+
 class Database:
     """One SQLite file with the server's state; every commit reaches the disk before it returns."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.RLock()
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        path.chmod(0o600)
-        for line in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=4000"):
-            self._db.execute(f"PRAGMA {line}")
-        for table in TABLES:
-            self._db.execute(table)
+        self._lock, self._path = threading.RLock(), path
+        with self._clear():
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+            path.chmod(0o600)
+            for line in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "wal_autocheckpoint=4000"):
+                self._db.execute(f"PRAGMA {line}")
+            if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("quick_check")
+            for table in TABLES:
+                self._db.execute(table)
+
+    @contextmanager
+    def _clear(self) -> Iterator[None]:
+        """What SQLite says, in words that tell what to do."""
+        where = f"{self._path.name} of {self._path.parent.name!r}"
+        try:
+            yield
+        except sqlite3.OperationalError as e:
+            if e.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise _damaged(where) from None
+            why = {sqlite3.SQLITE_FULL: "the disk is full", sqlite3.SQLITE_READONLY: "it is read-only"}
+            said = why.get(e.sqlite_errorcode & 0xFF, str(e))
+            raise DPError(f"{where} cannot be used: {said}", do="nothing was kept; mend it and try again") from None
+        except sqlite3.DatabaseError as e:
+            if isinstance(e, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+                raise
+            raise _damaged(where) from None
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All of it is kept, or none."""
-        with self._lock:
+        with self._lock, self._clear():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -60,7 +87,7 @@ class Database:
                 raise
 
     def rows(self, query: str, *values: Any) -> list[Any]:
-        with self._lock:
+        with self._lock, self._clear():
             return self._db.execute(query, values).fetchall()
 
     def empty_log(self) -> None:

@@ -1,16 +1,19 @@
 """SEAL through TenSEAL: contexts, keys, and ciphertexts as plain arrays of numbers.
 
-The binding reads and writes files only, so bytes go through anonymous files in memory. A ciphertext as SEAL stores
-it is a head of 97 bytes and then, for c0 and c1 and each prime, the coefficients as 64-bit words.
+The binding reads and writes files only, so bytes go through a file: in memory where the system has such files. A
+ciphertext as SEAL stores it is a head of 97 bytes and then, for c0 and c1 and each prime, the coefficients as words of
+64 bits.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,22 +35,29 @@ def api() -> Any:
 
 
 @contextmanager
-def _file(content: bytes = b"") -> Iterator[tuple[int, str]]:
+def _file(content: bytes = b"") -> Iterator[Path]:
+    """A file with this content: in memory where the system can, else in a folder that only this user can read."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryDirectory(prefix="privjail-") as folder:
+            path = Path(folder) / "seal"
+            path.write_bytes(content)
+            yield path
+        return
     fd = os.memfd_create("privjail")
     try:
+        path = Path(f"/proc/self/fd/{fd}")
         if content:
-            with os.fdopen(os.dup(fd), "wb") as f:
-                f.write(content)
-        yield fd, f"/proc/self/fd/{fd}"
+            path.write_bytes(content)
+        yield path
     finally:
         os.close(fd)
 
 
 def saved(thing: Any) -> bytes:
     """What SEAL writes for a key or a ciphertext."""
-    with _file() as (fd, path):
-        thing.save(path)
-        return os.pread(fd, os.fstat(fd).st_size, 0)
+    with _file() as path:
+        thing.save(str(path))
+        return path.read_bytes()
 
 
 def _unpacked(raw: bytes, size: int) -> bytes:
@@ -117,9 +127,9 @@ class Scheme:
 
     def loaded(self, thing: Any, raw: bytes) -> Any:
         """A key or ciphertext read from bytes that somebody else sent."""
-        with _file(raw) as (_, path):
+        with _file(raw) as path:
             try:
-                thing.load(self.context, path)
+                thing.load(self.context, str(path))
             except (RuntimeError, ValueError):
                 raise DPError("these bytes are no key or ciphertext of this study") from None
         return thing

@@ -8,19 +8,24 @@ from pathlib import Path
 
 from privjail.encrypted.plans import Plan
 from privjail.errors import BudgetExceeded, DPError, PlanError
-from privjail.server.ledger.store import SQLiteStore
+from privjail.jail.events import LedgerError
+from privjail.jail.store import SQLiteStore
 
 
 class Spending:
     """The charges of one study, kept in `folder`; never more than the budget."""
 
     def __init__(self, folder: Path, budget: Fraction) -> None:
-        self._store = SQLiteStore(folder, new=not (folder / "ledger.sqlite").exists())
         self._lock = threading.Lock()
         self._budget = budget
         self._charges: dict[str, tuple[str, Fraction, str]] = {}
-        for event in self._store.start():
-            self._take(event.body)
+        try:
+            self._store = SQLiteStore(folder, new=not (folder / "ledger.sqlite").exists())
+            for event in self._store.start():
+                self._take(event.body)
+        except LedgerError as e:
+            do = e.do or "put the newest ledger.sqlite, anchor.0 and anchor.1 back, all three of the same moment"
+            raise LedgerError(f"ledger.sqlite of {folder.name!r}: {e.what}", do=do) from None
 
     def _take(self, body: dict[str, str]) -> None:
         self._charges[body["release"]] = (body["method"], Fraction(body["epsilon"]), body.get("mark", ""))

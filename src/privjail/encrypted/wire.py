@@ -14,6 +14,7 @@ import grpc
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from privjail.client import _error
+from privjail.encrypted.probe import NO_TLS, OTHER, RIGHT, who_answers
 from privjail.encrypted.study import Server
 from privjail.errors import DPError, InternalError, PlanError
 
@@ -205,19 +206,29 @@ class Caller:
                 return None
             return DPError(f"{self._where.address} is busy", do="try again later")
         if e.code() is grpc.StatusCode.UNAVAILABLE:
-            mismatch = certificate_mismatch(self._where.address, self._where.certificate.encode(), e)
-            if mismatch is not None:
-                return DPError(
-                    f"{self._where.address} does not show the study's certificate ({mismatch})",
-                    do="ask the study's operators for the newest study file",
-                )
+            if certificate_mismatch(self._where.address, self._where.certificate.encode(), e) is not None:
+                return self._unreachable(OTHER)
             if time.monotonic() < deadline:
                 return None
-            return DPError(f"nobody answers at {self._where.address}", do="start the server, or try again later")
+            return self._unreachable(who_answers(self._where))
         for kind in (CheckLost, RecordsMoved):
             if f'"{kind.__name__}"' in (e.details() or ""):
                 return kind("the other server asks to begin again")
         return self._said(e)
+
+    def _unreachable(self, who: str) -> DPError:
+        address, newest = self._where.address, "ask the study's operators for the newest study file"
+        if who == OTHER:
+            return DPError(f"another server answers at {address}: it does not show the study's certificate", do=newest)
+        if who == NO_TLS:
+            return DPError(
+                f"what answers at {address} is not the study's server, or is just starting: it speaks no TLS",
+                do=f"try again later, or {newest}",
+            )
+        if who == RIGHT:
+            do = f"try again later; if it does not help, {newest}"
+            return DPError(f"the study's server is at {address} and does not take our calls", do=do)
+        return DPError(f"nobody answers at {address}", do="start the server, or try again later")
 
     def _said(self, e: Any) -> DPError:
         """The server's own words; or ours, if the call did not come to that."""
