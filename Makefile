@@ -52,7 +52,9 @@ verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py
 
-bench-histograms: $(READY)  ## accuracy of private histograms beside the thesis; writes docs/histograms-accuracy.md
+bench-histograms: $(READY)  ## accuracy and intervals of private histograms; writes docs/histograms-*.md
+	$(BIN)/python bench/histograms_coverage.py
+	$(BIN)/python bench/histograms_ranges.py
 	$(BIN)/python bench/histograms.py
 
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule

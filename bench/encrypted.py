@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from encrypted_counts import counted
+from histograms_families import capital_loss
 from rich.progress import Progress
 
 from privjail.encrypted import analyst, keys
@@ -176,18 +177,19 @@ def free_ports() -> list[int]:
         return [a.getsockname()[1], b.getsockname()[1]]
 
 
-def plan(quick: bool) -> list[tuple[Any, int, str]]:
+def plan(quick: bool, rounds: int) -> list[tuple[Any, int, str]]:
     rng = np.random.default_rng(5)
     runs: list[tuple[Any, int, str]] = []
-    for _ in range(1 if quick else ROUNDS):
+    for _ in range(1 if quick else rounds):
         for bins in (64, 4096) if quick else GROWTH_BINS:
             runs.append((rng.integers(0, bins, 200 if quick else 4 * BATCH), bins, "generated"))
     for n in (500,) if quick else (1000, 10_000, 30_000, 100_000):
         runs.append((rng.integers(0, 4096, n), 4096, "generated"))
-    if ADULT.is_file() and not quick:
-        adult = np.repeat(np.arange(4096), np.load(ADULT).astype(int))
-        for _ in range(ROUNDS):
-            runs.append((rng.permutation(adult), 4096, "Adult, capital loss"))
+    if not quick:
+        there = ADULT.is_file()
+        adult = np.repeat(np.arange(4096), np.load(ADULT).astype(int) if there else capital_loss())
+        what = "Adult, capital loss" if there else "like Adult, capital loss"
+        runs += [(rng.permutation(adult), 4096, what) for _ in range(rounds)]
     return runs
 
 
@@ -253,7 +255,7 @@ INTRODUCTION = """# privjail.encrypted: time, memory and bytes
 
 Measured by `make bench-encrypted` on {cores} cores ({machine}, Python {python}): three processes on loopback, with TLS.
 C is the compute server, D the decryption server. Times are processor time of a process, except in brackets: those are
-seconds on the clock{load}. Medians: of three runs with 2,048 records and with Adult, of all releases.
+seconds on the clock{load}. Medians: of {rounds} run(s) with 2,048 records and with Adult, of all releases.
 """
 REMARKS = """
 C's time per record is all that its process does: TLS, gRPC and aggregation. Aggregation is reading, ticket, hashes,
@@ -273,9 +275,9 @@ Straight lines fitted by least squares:
 | --- | --- | --- | --- | --- |
 """
 GROWTH = """
-By bins: {points} numbers of bins, each in {rounds} rounds; the fastest of {batches} batches and of {releases} releases
-of each method, for other programs only ever add time. The last column says how much of the value at the right end is
-the part that grows; the rest is there at 0.
+By bins: {points} numbers of bins, each in {rounds} round(s); the fastest of {batches} batches and of {releases}
+releases of each method, for other programs only ever add time. The last column says how much of the value at the right
+end is the part that grows; the rest is there at 0.
 A study has at most 4096 bins. What does not grow with bins: the envelope and the hashes of a record, and the fixed
 costs of a release. All comparisons of up to 4096 bins fit into one set of ciphertexts, so `partition` costs about the
 same for 64 bins as for 4096: what grows are noise and sums, and where that is less than the machine's own noise, R² is
@@ -315,14 +317,15 @@ def counts(bins: int, n: int) -> list[str]:
     return cells
 
 
-def page(rows: list[Row], fits: dict[str, Any], tables: list[list[str]], load: float) -> str:
+def page(rows: list[Row], fits: dict[str, Any], tables: list[list[str]], load: float, rounds: int) -> str:
     busy = f"; other programs ran at the same time (load {load:.0f})" if load > (os.cpu_count() or 1) + 1 else ""
     facts = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(), "load": busy}
+    facts["rounds"] = rounds
     table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows)]
     fitted = [f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} | {grows:.0%} |" for name, (a, b, r2, grows) in fits.items()]
     most = next(row for row in rows if row.bins == GROWTH_BINS[-1])
     numbers = {"batches": len(most.batches), "releases": len(most.releases["ours"])}
-    remarks, growth = REMARKS.format(batch=BATCH), GROWTH.format(rounds=ROUNDS, points=len(GROWTH_BINS), **numbers)
+    remarks, growth = REMARKS.format(batch=BATCH), GROWTH.format(rounds=rounds, points=len(GROWTH_BINS), **numbers)
     lines, counts = (["| " + " | ".join(row) + " |" for row in each] for each in (table, tables))
     head, growth = INTRODUCTION.format(**facts), growth.rstrip("\n")
     return "\n".join([head, *lines, remarks.rstrip("\n"), *fitted, growth, "", *counts, ""])
@@ -331,8 +334,9 @@ def page(rows: list[Row], fits: dict[str, Any], tables: list[list[str]], load: f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few records only, nothing is written")
-    quick = parser.parse_args().quick
-    runs = plan(quick)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often growth and Adult are measured")
+    told = parser.parse_args()
+    quick, runs = told.quick, plan(told.quick, told.rounds)
     rows = []
     with Progress() as progress:
         task = progress.add_task("records", total=sum(len(values) for values, *_ in runs))
@@ -350,7 +354,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:  # a quick run makes the page too, and throws it away
         docs = Path(folder) if quick else ROOT / "docs"
         (docs / "figures").mkdir(exist_ok=True)
-        text = page(rows, figure(rows, docs / "figures" / "encrypted-growth.svg"), tables, load)
+        text = page(rows, figure(rows, docs / "figures" / "encrypted-growth.svg"), tables, load, told.rounds)
         (docs / "encrypted-benchmarks.md").write_text(text, encoding="utf-8")
     if quick:
         print(text)

@@ -25,7 +25,8 @@ thesis: *single* asks for every bin, *prefix* for bins 1 … i for every i, *ran
 are bins. Noise follows the thesis' conventions here, whatever they promise (see
 [decision 0301](decisions/0301-histograms.md)): ours has the noise of replaced records everywhere, and knows the
 number of records, as neighbours do then. All have the noise of one server; for the same
-promise the encrypted protocol adds that of two, and so has twice the variance.
+promise the encrypted protocol adds that of two, and so has twice the variance. Ours is `purpose="bins"` on this page;
+how the other purposes do on ranges, beside all algorithms, is on [histograms-ranges.md](histograms-ranges.md).
 """
 
 

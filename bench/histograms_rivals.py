@@ -133,7 +133,7 @@ def geometric(scale: float, shape: tuple[int, ...]) -> Floats:
 
 
 def ours_runs(x: Floats, eps: float, runs: int, total_known: bool = True, neighbours: str = "replace") -> Floats:
-    split = ours.split(eps, neighbours)
+    split = ours.split(eps, len(x), neighbours, "bins")
     exact = x.astype(np.int64)
     sums = ours.block_sums(exact)
     laws = Law.of(split.leaf_scale), Law.of(split.block_scale)

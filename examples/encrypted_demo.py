@@ -136,12 +136,12 @@ def picture(truth: list[int]) -> None:
     from privjail.histograms import PrivateHistogram
 
     found, counts = PrivateHistogram.from_json(Path("may.json").read_text()), Counter(truth)
-    table = Table("bins", "true (nobody sees this)", "published", "± error", title="what was published, and the truth")
+    table = Table("bins", "true (nobody sees this)", "published", "95 %", title="what was published, and the truth")
     for a in range(0, BINS, 8):
         true = sum(counts[i] for i in range(a, a + 8))
-        told, error = found.range(a, a + 8), found.error(a, a + 8)
-        bar = "█" * max(0, round(told / 6))
-        table.add_row(f"{a} … {a + 7}", str(true), f"{told:6.1f} {bar}", f"{error:.1f}")
+        told = found.answer(a, a + 8)
+        bar = "█" * max(0, round(told.estimate / 6))
+        table.add_row(f"{a} … {a + 7}", str(true), f"{told.estimate:6.1f} {bar}", f"{told.low:.0f} … {told.high:.0f}")
     console.print(table)
 
 

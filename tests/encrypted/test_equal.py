@@ -48,8 +48,8 @@ def put(parties: Parties, counts: Any) -> None:
         database.close()
 
 
-def plain_ours(counts: Any, eps: Fraction, neighbours: str, *noise: Given) -> PrivateHistogram:
-    split = ours.split(eps, neighbours)
+def plain_ours(counts: Any, eps: Fraction, neighbours: str, *noise: Given, purpose: str = "both") -> PrivateHistogram:
+    split = ours.split(eps, len(counts), neighbours, purpose)
     leaves = counts + sum(np.array(n.drawn[split.leaf_scale]) for n in noise)
     blocks = ours.block_sums(counts) + sum(np.array(n.drawn[split.block_scale]) for n in noise)
     laws = Law.of(split.leaf_scale, 2), Law.of(split.block_scale, 2)
@@ -127,6 +127,17 @@ def test_equal_to_the_plain_algorithms_on_many_histograms(tmp_path: Path, seed: 
     compare_both(tmp_path, bins, ("add-remove", "replace")[seed % 2], counts, ("1/10", "1", "2")[seed % 3], seed)
 
 
+@pytest.mark.parametrize("purpose", ["bins", "ranges"])
+def test_both_servers_divide_epsilon_by_what_the_histogram_is_for(tmp_path: Path, purpose: str) -> None:
+    parties, counts = Parties(tmp_path, bins=300, budget=100), np.arange(300) % 7
+    put(parties, counts)
+    d, c = Given(3), Given(4)
+    with parties.in_threads(d, c):
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", f"ours for {purpose}", 1)
+    plain = plain_ours(counts, Fraction(1), "add-remove", d, c, purpose=purpose)
+    assert json.loads(found.to_json()) == json.loads(plain.to_json())
+
+
 def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
     parties = Parties(tmp_path, bins=9, budget=100)
     values = [0, 8, 8, None, 3, 3, 3, None, 1]
@@ -134,7 +145,7 @@ def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
         report = submitter.submit(parties.records(values), batch=4)
         found = analyst.publish(parties.study, parties.tickets.operator(), "a", "ours", 2)
     d, c = Given(1), Given(2)
-    split = ours.split(2)
+    split = ours.split(2, 9)
     for given in (d, c):
         given(split.leaf_scale, 9)
         given(split.block_scale, 1)

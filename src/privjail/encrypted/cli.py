@@ -214,13 +214,19 @@ def publish(
     operator: Operator,
     epsilon: Annotated[str, typer.Option(help="What the release costs, as 0.5 or 1/2.")],
     release: Annotated[str, typer.Option(help="A name for it; the same name continues or repeats a release.")],
+    purpose: Annotated[str, typer.Option("--for", help="What it will be asked: bins, ranges or both.")] = "both",
     method: Annotated[str, typer.Option(help="ours (more accurate) or partition (the thesis').")] = "ours",
 ) -> None:
     """Have the two servers make and publish a private histogram."""
     from privjail.encrypted.analyst import publish as run
+    from privjail.encrypted.plans import PURPOSES
     from privjail.encrypted.study import Study
 
     with _errors():
+        if purpose not in PURPOSES.values() or (method != "ours" and purpose != "both"):
+            raise PlanError(f"--for {purpose} --method {method} is no release", do="use --for bins, ranges or both")
+        if method == "ours":
+            method = next(name for name, each in PURPOSES.items() if each == purpose)
         with _progress("asking the compute server", 1) as progress:
 
             def errors_as_messages(done: int, of: int, doing: str) -> None:
@@ -254,6 +260,8 @@ def query(
     ranges: Annotated[list[str] | None, typer.Argument(help="Ranges such as 10:20, bins 10 … 19.")] = None,
     release: Annotated[str, typer.Option(help="Which release; default: the newest.")] = "",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the histogram here, to ask offline.")] = None,
+    unsmoothed: Annotated[bool, typer.Option("--unsmoothed", help="The unbiased numbers and their errors.")] = False,
+    level: Annotated[float, typer.Option(help="How often intervals hold the true number.", min=0.5, max=0.999)] = 0.95,
 ) -> None:
     """Ask a published histogram as many ranges as you like: it costs nothing more."""
     from privjail.encrypted.analyst import fetch
@@ -268,11 +276,22 @@ def query(
         if not ranges:
             screen.print(found, markup=False, highlight=False)
             return
-        table = Table("bins", "records", "± standard error")
-        for each in ranges:
-            a, b = _range(each, len(found))
-            table.add_row(f"{a} … {b - 1}", f"{found.range(a, b):,.1f}", f"{found.error(a, b):,.1f}")
-        screen.print(table)
+        screen.print(_answers(found, [_range(each, len(found)) for each in ranges], unsmoothed, level))
+
+
+def _answers(found: Any, ranges: list[tuple[int, int]], unsmoothed: bool, level: float) -> Table:
+    """Estimates with intervals; unbiased numbers with standard errors; or, of buckets, the error of the noise."""
+    if unsmoothed or not found.exact:
+        table = Table("bins", "records", "± standard error" if found.exact else "± noise only")
+        plain = found.unsmoothed() if unsmoothed else found
+        for a, b in ranges:
+            table.add_row(f"{a} … {b - 1}", f"{plain.range(a, b):,.1f}", f"{plain.error(a, b):,.1f}")
+        return table
+    table = Table("bins", "records, smoothed", f"{level:.3g} of the time between")
+    for a, b in ranges:
+        told = found.answer(a, b, level)
+        table.add_row(f"{a} … {b - 1}", f"{told.estimate:,.1f}", f"{told.low:,.1f} … {told.high:,.1f}")
+    return table
 
 
 def _range(text: str, bins: int) -> tuple[int, int]:

@@ -176,11 +176,11 @@ class Decryptor:
 
             def answer() -> tuple[bytes, Arrays]:
                 y = (masked - total.values) % P
-                reply, kept = self._ours(made, y) if made.method == "ours" else self._partition(made, y)
+                reply, kept = self._partition(made, y) if made.partitioned else self._ours(made, y)
                 return reply.SerializeToString(), kept
 
             body = journal.answer("share", request.SerializeToString(), answer)
-            if made.method == "ours":
+            if not made.partitioned:
                 journal.forget()
         return pb.ShareReply.FromString(body)
 

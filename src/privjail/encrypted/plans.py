@@ -16,7 +16,8 @@ from privjail.errors import PlanError
 from privjail.histograms import block_tree as ours
 from privjail.histograms import partition
 
-METHODS = ("ours", "partition")
+PURPOSES = {"ours for bins": "bins", "ours": "both", "ours for ranges": "ranges"}
+METHODS = (*PURPOSES, "partition")
 MEDIAN = 1.1462  # of |X + Y| for two Laplace variables of scale 1: equal neighbours are merged half of the time
 
 
@@ -32,6 +33,11 @@ class Plan:
     epsilons: dict[str, Fraction]
     threshold: int = 0  # partition: neighbours are merged if |difference + noise| is below
 
+    @property
+    def partitioned(self) -> bool:
+        """Whether bins are compared; else sums are all that is made."""
+        return self.method == "partition"
+
     def check(self) -> None:
         if max(self.first, self.second) > LARGEST_SCALE:
             raise PlanError("ε is too small: the noise would not fit", do="use a larger epsilon")
@@ -45,8 +51,8 @@ def spelled_amount(epsilon: Any) -> Fraction:
 def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
     """The plan of a release, or an error that says why not."""
     eps = spelled_amount(epsilon)
-    if method == "ours":
-        split = ours.split(eps, terms.neighbours)
+    if method in PURPOSES:
+        split = ours.split(eps, terms.bins, terms.neighbours, PURPOSES[method])
         made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)
     elif method == "partition":
         cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)
@@ -55,7 +61,7 @@ def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
         threshold = math.ceil(MEDIAN * scales[0])
         made = Plan(method, eps, terms.bins, *scales, {"cuts": cut, "sums": rest}, threshold)
     else:
-        raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use {' or '.join(METHODS)}")
+        raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use one of: {', '.join(METHODS)}")
     made.check()
     return made
 

@@ -20,7 +20,7 @@ def histogram(plan: Plan, terms: Terms, submissions: int, first: Whole, second: 
     Where records are only ever replaced, their number is public, and used. Otherwise it is not: some submissions
     may be of people who take no part.
     """
-    if plan.method == "ours":
+    if not plan.partitioned:
         laws = Law.of(plan.first, 2), Law.of(plan.second, 2)
         total = submissions if terms.neighbours == "replace" else None
         return ours.estimate(

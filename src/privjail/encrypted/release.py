@@ -30,7 +30,7 @@ class Release:
         self.name, self.plan, self.terms = name, plan, terms
         self._db, self._peer, self._public, self._draw = database, peer, public, draw
         self._journal = Journal(database, name)
-        self.steps = 2 if plan.method == "ours" else 4
+        self.steps = 4 if plan.partitioned else 2
         self._noisy: tuple[Whole, Whole] | None = None
 
     def run(self, latest: Callable[[], AbstractContextManager[Sum]]) -> Iterator[str]:
@@ -45,7 +45,7 @@ class Release:
         with latest() as total:
             kept, reply = self._exchanged(total)
         self._submissions = int(kept["submissions"][0])
-        if self.plan.method == "ours":
+        if not self.plan.partitioned:
             self._noisy = self._ours(kept["masks"], reply)
             return
         yield "comparing neighbouring bins on ciphertexts"
@@ -101,7 +101,7 @@ class Release:
             masked=kept["message"].astype("<u4").tobytes(), chain=kept["chain"].tobytes(),
         )  # fmt: skip
         reply = self._peer.call("Share", request, pb.ShareReply)
-        if self.plan.method == "partition":
+        if self.plan.partitioned:
             return {f"bits{i:02}": _bytes(each) for i, each in enumerate(reply.bits)}
         return {"leaves": np.array(reply.leaves, dtype=np.int64), "blocks": np.array(reply.blocks, dtype=np.int64)}
 

@@ -6,8 +6,9 @@ two servers can make the release on shares or ciphertexts (privjail.encrypted). 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,15 +18,16 @@ import numpy.typing as npt
 from privjail.budget.amounts import float_up
 from privjail.errors import PlanError
 from privjail.histograms.counts import exact_counts
-from privjail.histograms.histogram import PrivateHistogram
-from privjail.histograms.laws import Draw, Integers, Law
-from privjail.histograms.postprocess import BLOCK_SIZE, block_sums, consistent, unblocked, whole
+from privjail.histograms.histogram import PLAIN, PrivateHistogram
+from privjail.histograms.laws import Draw, Floats, Integers, Law
+from privjail.histograms.nested import Nest, NestedSpread
+from privjail.histograms.postprocess import BLOCK_SIZE, block_sums, unblocked, whole
 from privjail.histograms.relation import RELATIONS, halves, per_record
 from privjail.histograms.smoothing import smooth_blocks
-from privjail.histograms.spread import BlockSpread
 from privjail.mechanisms.noise import Noise
 
-LEAF_SHARE = Fraction(85, 100)
+PURPOSES = ("bins", "both", "ranges")
+BINS_ODDS = 85 / 15  # counts to blocks, where single bins are asked: blocks keep long ranges from drifting
 SMALLEST_VARIANCE = 1e-6  # below that the counts are as good as exact
 
 
@@ -46,9 +48,24 @@ class Split:
         return {"leaves": self.leaf_epsilon, "blocks": self.block_epsilon}
 
 
-def split(epsilon: Any, neighbours: str = "add-remove", leaf_share: Fraction = LEAF_SHARE) -> Split:
+def leaf_share(bins: int, purpose: str) -> Fraction:
+    """The share of ε that goes to the counts; the rest goes to the sums of blocks. Depends on public facts only.
+
+    With k blocks of B bins, noise of variance v on counts and b on blocks, a prefix holds k / 2 whole blocks on
+    average, and ends inside one, of which v B / 6 is known no better than by the counts. With v = 2 / s² and
+    b = 2 / (1 - s)², k b / 2 + v B / 6 is least for s / (1 - s) = (B / 3k)**(1/3). For both, the mean of both odds.
+    """
+    if purpose not in PURPOSES:
+        raise PlanError(f"a histogram is for {', '.join(PURPOSES)}, not for {purpose!r}")
+    blocks = -(-bins // BLOCK_SIZE)
+    ranges_odds = (BLOCK_SIZE / (3 * blocks)) ** (1 / 3)
+    odds = {"bins": BINS_ODDS, "both": math.sqrt(BINS_ODDS * ranges_odds), "ranges": ranges_odds}[purpose]
+    return Fraction(round(100 * odds / (1 + odds)), 100)
+
+
+def split(epsilon: Any, bins: int, neighbours: str = "add-remove", purpose: str = "both") -> Split:
     """How ε is divided. One record changes the counts by 1 in all and the block sums by 1; a replaced one by 2."""
-    leaf, block = halves(per_record(epsilon, neighbours), leaf_share)
+    leaf, block = halves(per_record(epsilon, neighbours), leaf_share(bins, purpose))
     each = RELATIONS[neighbours]
     return Split(leaf * each, block * each, float_up(1 / leaf), float_up(1 / block))
 
@@ -69,28 +86,34 @@ def estimate(
 
     ``total`` is the number of records where that is public: neighbours that differ in one replaced record agree
     on it, so it may be given with ``neighbours="replace"`` only. ``smooth=False`` leaves out all that is
-    learnt about empty, flat and rough stretches: an unbiased estimate with exact errors.
+    learnt about empty, flat and rough stretches. Errors and intervals are those of the unbiased estimate either way.
     """
     leaves, blocks = whole(leaves, "leaves"), whole(blocks, "blocks")
-    if not len(leaves) or block_size < 1:
-        raise PlanError("there must be at least one bin, and block_size must be at least 1")
+    if not len(leaves) or block_size < 2:
+        raise PlanError("there must be at least one bin, and block_size must be at least 2")
     if len(blocks) != -(-len(leaves) // block_size):
         raise PlanError(f"{len(leaves)} bins in blocks of {block_size} need {-(-len(leaves) // block_size)} sums")
     if total is not None and neighbours != "replace":
         raise PlanError("the number of records is private where neighbours add or remove one", do="leave total out")
     told = leaves.astype(float), blocks.astype(float)
     smooth = smooth and leaf_noise.variance > SMALLEST_VARIANCE and block_noise.variance > SMALLEST_VARIANCE
-    if smooth:
-        found = smooth_blocks(*told, block_size, leaf_noise, block_noise, total)
-        counts, spread = unblocked(found, len(leaves), block_size, total is not None)
-    else:
-        variances = np.full(len(leaves), leaf_noise.variance)
-        counts = consistent(told[0], variances, told[1], block_noise.variance, block_size)
-        spread = BlockSpread(variances, block_size, block_noise.variance)
+    nest = Nest(len(leaves), (1, block_size), (leaf_noise.variance, block_noise.variance))
+    unbiased, spread = fitted(nest, list(told), total)
     laws = {"leaves": leaf_noise, "blocks": block_noise}
     released: dict[str, Integers] = {"leaves": leaves, "blocks": blocks}
-    method = "ours" if smooth else "ours, unsmoothed"
-    return PrivateHistogram(counts, spread, method, neighbours, epsilons or {}, laws, released, exact=not smooth)
+    plain = PrivateHistogram(unbiased, spread, f"ours{PLAIN}", neighbours, epsilons or {}, laws, released)
+    if not smooth:
+        return plain
+    found = smooth_blocks(*told, block_size, leaf_noise, block_noise, total)
+    counts = unblocked(found, len(leaves), block_size)
+    return replace(plain, counts=counts, unbiased=unbiased, method="ours")
+
+
+def fitted(nest: Nest, sums: list[Floats], total: int | None) -> tuple[Floats, NestedSpread]:
+    """The unbiased estimate from noisy sums of all levels, and its errors."""
+    if total is not None:
+        nest, sums = nest.with_total(), [*sums[: len(nest.with_total().sizes) - 1], np.array([float(total)])]
+    return nest.least_squares(sums), NestedSpread(nest)
 
 
 def release(
@@ -98,11 +121,15 @@ def release(
     epsilon: Any,
     *,
     neighbours: str = "add-remove",
+    purpose: str = "both",
     block_size: int = BLOCK_SIZE,
     draw: Draw | None = None,
     smooth: bool = True,
 ) -> PrivateHistogram:
     """Release a histogram of whole counts that this process may see.
+
+    ``purpose`` is what it will be asked: single "bins", "ranges", or "both". It changes what is accurate, not what is
+    possible.
 
     Guarantee: ε-DP for the stated neighbours.
     Why: one record moves one count and one block sum by 1 (a replaced one two of each). Discrete Laplace noise of
@@ -112,7 +139,7 @@ def release(
     counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010; means over trees: Willems, Shtarkov, Tjalkens, IT 1995.
     """
     exact = exact_counts(counts)
-    budget = split(epsilon, neighbours)
+    budget = split(epsilon, len(exact), neighbours, purpose)
     draw = draw or Noise().laplace
     sums = block_sums(exact, block_size)
     leaves = exact + np.asarray(draw(budget.leaf_scale, len(exact)), dtype=np.int64)

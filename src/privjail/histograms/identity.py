@@ -11,8 +11,8 @@ from privjail.budget.amounts import amount, float_up
 from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Draw, Law
+from privjail.histograms.nested import Nest, NestedSpread
 from privjail.histograms.relation import per_record
-from privjail.histograms.spread import BlockSpread
 from privjail.mechanisms.noise import Noise
 
 
@@ -29,6 +29,6 @@ def release(
     scale = float_up(1 / per_record(epsilon, neighbours))
     noisy = exact + np.asarray((draw or Noise().laplace)(scale, len(exact)), dtype=np.int64)
     law = Law.of(scale)
-    spread = BlockSpread(np.full(len(exact), law.variance), len(exact))
+    spread = NestedSpread(Nest(len(exact), (1,), (law.variance,)))
     epsilons, laws, released = {"counts": amount(epsilon)}, {"counts": law}, {"counts": noisy}
     return PrivateHistogram(noisy.astype(float), spread, "identity", neighbours, epsilons, laws, released)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law
+from privjail.histograms.nested import Nest, NestedSpread
 from privjail.histograms.projection import nonnegative
 from privjail.histograms.smoothing import Smoothed, smooth_blocks
-from privjail.histograms.spread import SmoothedSpread, Spread
 
 BLOCK_SIZE = 128
 
@@ -63,14 +63,13 @@ def smooth(
     law = Law.of(scale, draws)
     size = min(block_size, 1 << (len(leaves) - 1).bit_length())
     found = smooth_blocks(leaves.astype(float), None, size, law, None)
-    counts, spread = unblocked(found, len(leaves), size, total_known=False)
-    released = {"counts": leaves}
-    return PrivateHistogram(counts, spread, "smoothed counts", laws={"counts": law}, released=released, exact=False)
-
-
-def unblocked(found: Smoothed, n: int, block_size: int, total_known: bool) -> tuple[Floats, Spread]:
-    """Blocks of bins as one row again."""
-    bins, variances, densities = (
-        x[:, :block_size].ravel()[:n] for x in (found.counts, found.variances, found.densities)
+    counts, spread = unblocked(found, len(leaves), size), NestedSpread(Nest(len(leaves), (1,), (law.variance,)))
+    laws, released = {"counts": law}, {"counts": leaves}
+    return PrivateHistogram(
+        counts, spread, "smoothed counts", laws=laws, released=released, unbiased=leaves.astype(float)
     )
-    return bins, SmoothedSpread(variances, densities, block_size, found.block_variances, total_known)
+
+
+def unblocked(found: Smoothed, n: int, block_size: int) -> Floats:
+    """Blocks of bins as one row again."""
+    return found.counts[:, :block_size].ravel()[:n]

@@ -27,11 +27,10 @@ from privjail.histograms.tree import (
 
 @dataclass
 class Smoothed:
-    """Blocks of bins: estimates, the variance of each, its share of the variance of longer sums, and the blocks'."""
+    """Blocks of bins: estimates, how unsure the trees are of each, and of the blocks."""
 
     counts: Floats
     variances: Floats
-    densities: Floats
     block_variances: Floats
 
 
@@ -55,9 +54,7 @@ def smooth_blocks(
         how_common = _more_common(counted)
     if sums is not None and sum_law is not None:
         found = loosen(found, bins * present, present, sums, leaf_law, sum_law, total)
-    found.counts, found.variances, found.densities = (
-        x * present for x in (found.counts, found.variances, found.densities)
-    )
+    found.counts, found.variances = found.counts * present, found.variances * present
     return found
 
 
@@ -84,7 +81,7 @@ def descend(
     climbed: Climbed, bins: Floats, leaf_law: Law, sums: Floats | None, sum_law: Law | None, total: float | None
 ) -> tuple[Smoothed, Floats]:
     """From the roots to the leaves: estimates, and how often each kind was met at each depth."""
-    mean, square, density = np.zeros_like(bins), np.zeros_like(bins), np.zeros_like(bins)
+    mean, square = np.zeros_like(bins), np.zeros_like(bins)
     counted = np.zeros((len(climbed.levels), KINDS))
     message = _from_the_other_blocks(climbed, total)
     alive = np.ones_like(message.mean)
@@ -102,7 +99,6 @@ def descend(
             bin_variance = spread_out(sum_variance[which] / length**2, level.width) + own * leaf_law.variance
             mean += here * bin_mean
             square += here * (bin_mean**2 + bin_variance)
-            density += here * spread_out(sum_variance[which] / length, level.width)
         if depth == len(climbed.levels) - 1:
             middle = (kind * sum_mean).sum(axis=0)
             blocks = (kind * (sum_variance + (sum_mean - middle) ** 2)).sum(axis=0)[:, 0]
@@ -112,7 +108,7 @@ def descend(
             message = message.to_children(climbed.sums[depth - 1], climbed.variances[depth - 1])
             alive = spread_out(weight[SPLIT], 2)
     variance = np.maximum(square - mean**2, 0.0)
-    return Smoothed(mean, variance, np.maximum(density, variance), blocks), counted
+    return Smoothed(mean, variance, blocks), counted
 
 
 def _from_the_other_blocks(climbed: Climbed, total: float | None) -> Message:
@@ -149,7 +145,7 @@ def loosen(
     before = found.counts * present
     counts = before + share * (block - before.sum(axis=1))[:, None]
     extra = share * np.maximum(variances - sure, 0.0)[:, None]
-    return Smoothed(counts, found.variances + extra, found.densities + extra, variances)
+    return Smoothed(counts, found.variances + extra, variances)
 
 
 def _runs(blocks: int, whole: bool) -> list[Integers]:

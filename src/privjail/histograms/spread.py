@@ -5,13 +5,13 @@ Each class is one shape of covariance that an algorithm leaves behind.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol
 
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.histograms.laws import Floats, Integers
+from privjail.histograms.laws import Integers
+from privjail.histograms.nested import NestedSpread
 
 
 class Spread(Protocol):
@@ -26,100 +26,6 @@ class Spread(Protocol):
         ...
 
     def to_json(self) -> dict[str, Any]: ...
-
-
-class BlockSpread:
-    """Independent bins of variance v, corrected by one noisy sum for each block of neighbouring bins.
-
-    Given a block's sum with noise of variance s, the best correction leaves the covariance diag(v) - v vᵀ / (V + s)
-    inside the block, V = Σ v; blocks stay independent. Without sums (s = ∞) the bins are just independent.
-    """
-
-    def __init__(self, bins: Floats, block_size: int, block_variance: float = math.inf) -> None:
-        self.bins = np.asarray(bins, dtype=float)
-        self.block_size = block_size
-        self.block_variance = block_variance
-        starts = np.arange(0, len(self.bins), block_size)
-        total = np.add.reduceat(self.bins, starts) if len(self.bins) else np.zeros(0)
-        # 0/0 where nothing was uncertain and nothing noisy: no correction is needed there
-        reach = total + block_variance
-        self._share = np.divide(1.0, reach, out=np.zeros_like(total), where=(reach > 0) & np.isfinite(reach))
-        whole = total - total**2 * self._share
-        self._bins = np.concatenate([[0.0], np.cumsum(self.bins)])
-        self._blocks = np.concatenate([[0.0], np.cumsum(whole)])
-
-    def variance(self, a: int, b: int) -> float:
-        first, last = -(-a // self.block_size), b // self.block_size
-        if first > last:  # inside one block
-            return self._part(a, b)
-        inner = self._blocks[last] - self._blocks[first]
-        return float(inner) + self._part(a, first * self.block_size) + self._part(last * self.block_size, b)
-
-    def _part(self, a: int, b: int) -> float:
-        if a >= b:
-            return 0.0
-        v = float(self._bins[b] - self._bins[a])
-        return max(0.0, v - v * v * float(self._share[a // self.block_size]))
-
-    def covers(self, bins: int) -> bool:
-        return self.bins.shape == (bins,)
-
-    def to_json(self) -> dict[str, Any]:
-        s = None if math.isinf(self.block_variance) else self.block_variance
-        return {"shape": "blocks", "bins": self.bins.tolist(), "block_size": self.block_size, "block_variance": s}
-
-
-class SmoothedSpread:
-    """What a smoother believes: bins whose errors go together inside flat stretches, and blocks known as a whole.
-
-    A bin of variance v in a stretch of one level is off together with its neighbours: m of them have variance m·v
-    each, until the stretch ends, where each bin's share of the stretch's variance is its density w ≥ v. A part
-    of a block that holds the share f of its variance U = Σ w is off by U f (1 - f) as a part, and by f² Q with
-    the block, Q being the block's own variance. A known number of records ties the blocks in the same way.
-    """
-
-    def __init__(self, bins: Floats, densities: Floats, block_size: int, blocks: Floats, total_known: bool) -> None:
-        self.bins, self.densities = np.asarray(bins, dtype=float), np.asarray(densities, dtype=float)
-        self.block_size, self.blocks, self.total_known = block_size, np.asarray(blocks, dtype=float), total_known
-        self._inside = np.add.reduceat(self.densities, np.arange(0, len(self.bins), block_size))
-        self._before = [0.0, *np.cumsum(self.blocks).tolist()]
-
-    def variance(self, a: int, b: int) -> float:
-        first, last = -(-a // self.block_size), b // self.block_size
-        if b == len(self.bins) and a < b:  # the last block may be shorter
-            last = len(self.blocks)
-        if first > last:
-            found = self._part(a, b)
-        else:
-            found = self._before[last] - self._before[first]
-            found += self._part(a, first * self.block_size) + self._part(last * self.block_size, b)
-        whole = self._before[-1]
-        return max(0.0, found * (1 - found / whole)) if self.total_known and 0 < found <= whole else found
-
-    def _part(self, a: int, b: int) -> float:
-        if a >= b:
-            return 0.0
-        block = a // self.block_size
-        inside = float(self._inside[block])
-        if inside == 0.0:
-            return 0.0
-        part = float(np.minimum(self.bins[a:b] * (b - a), self.densities[a:b]).sum())
-        f = min(1.0, part / inside)
-        return inside * f * (1 - f) + f * f * float(self.blocks[block])
-
-    def covers(self, bins: int) -> bool:
-        blocks = (-(-bins // self.block_size),)
-        return self.bins.shape == self.densities.shape == (bins,) and self.blocks.shape == blocks
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "shape": "smoothed",
-            "bins": self.bins.tolist(),
-            "densities": self.densities.tolist(),
-            "block_size": self.block_size,
-            "blocks": self.blocks.tolist(),
-            "total_known": self.total_known,
-        }
 
 
 class BucketSpread:
@@ -212,14 +118,8 @@ class WaveletSpread:
 
 def spread_from_json(found: Any) -> Spread:
     """The spread that to_json() described."""
-    if isinstance(found, dict) and found.get("shape") == "blocks":
-        s = found["block_variance"]
-        return BlockSpread(np.array(found["bins"], dtype=float), int(found["block_size"]), math.inf if s is None else s)
-    if isinstance(found, dict) and found.get("shape") == "smoothed":
-        arrays = {name: np.array(found[name], dtype=float) for name in ("bins", "densities", "blocks")}
-        return SmoothedSpread(
-            arrays["bins"], arrays["densities"], int(found["block_size"]), arrays["blocks"], bool(found["total_known"])
-        )
+    if isinstance(found, dict) and found.get("shape") == "nested":
+        return NestedSpread.from_json(found)
     if isinstance(found, dict) and found.get("shape") == "buckets":
         return BucketSpread(np.array(found["labels"], dtype=np.int64), float(found["variance"]))
     if isinstance(found, dict) and found.get("shape") == "tree":
