@@ -153,7 +153,7 @@ def test_a_truncated_database_of_a_study_is_called_damaged(tmp_path: Path, name:
     folder.rmdir()
     from fractions import Fraction
 
-    offer = make_decrypt(folder, Terms(2, "add-remove", Fraction(1), True), "127.0.0.1:1")
+    offer = make_decrypt(folder, Terms(2, "add-remove", Fraction(1)), "127.0.0.1:1")
     make_compute(tmp_path / "compute", offer, "127.0.0.1:2")
     study = str(tmp_path / "compute" / "study.json")
     command = ("encrypted", "decrypt", str(folder), "--study", study, "--listen", "127.0.0.1:0")
