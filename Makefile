@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo dist test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo dist test test-all lint types check bench verify prove bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -48,6 +48,9 @@ bench: $(READY)  ## accuracy and speed beside hand-written code; writes docs/acc
 
 verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/proofs.md (minutes)
 	$(BIN)/python -m privjail.verify
+
+prove:           ## check every proof in proofs/ with Coq; writes docs/machine-checked.md
+	$(PYTHON) proofs/prove.py
 
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py

@@ -1,0 +1,88 @@
+"""Write docs/machine-checked.md: every proved statement, where it stands, and what it rests on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prove import Theorem
+
+HERE = Path(__file__).resolve().parent
+
+INTRODUCTION = """# What a machine has checked
+
+Written by `make prove`; do not edit. Each statement below is a theorem that [Coq](https://coq.inria.fr) 8.16 has checked
+from the axioms up, for all tables, all sizes and all ε. `make prove` checks all of them again in about a minute.
+
+**What is assumed.** A theorem is about a definition in `proofs/`, not about the code that runs. Three things stand
+between them:
+
+- *The engine does what the definition says.* That Polars' filter, stable sort, slice, … are the functions defined here is
+  tested: every operation has property tests against the true distance, and an exhaustive small world (`tests/ops`).
+- *The samplers draw from the stated law.* Exact laws are compared with OpenDP's samplers by `make verify`
+  ([verified.md](verified.md)).
+- *The operating system's randomness.*
+
+Also not proved here: (ε, δ) of Gaussian noise, zCDP and Rényi budgets, and that the ledger's incremental tree
+(`budget/tree.py`) computes the formula of `Cells.v`, which `tests/budget` compares with linear programmes.
+
+**What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
+used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,
+`functional_extensionality_dep`, and `classic` where Coquelicot's integrals are used. A test refuses any other axiom, and
+the words `Admitted`, `admit` and `Axiom`.
+
+**How to read.** `Script ins del l r`: deleting the rows `del` from the table `l` and inserting the rows `ins` gives the
+table `r`. `Within i d l r`: at most `i` insertions and `d` deletions lead from `l` to `r`. `Apart n l r`: at most `n`
+edits. A theorem inside a `Section` also has the section's hypotheses as premises. An *Example* shows that a bound is
+reached.
+"""
+
+
+def rests(axioms: tuple[str, ...]) -> str:
+    if not axioms:
+        return "nothing"
+    names = ", ".join(f"`{name.rpartition('.')[2]}`" for name in axioms)
+    return f"the real numbers ({names})"
+
+
+def file_words(name: str) -> str:
+    """The comment at the top of a file, as one paragraph for each of its paragraphs."""
+    text = (HERE / f"{name}.v").read_text(encoding="utf-8")
+    top = re.match(r"\(\*\*\s*(.*?)\s*\*\)", text, re.S)
+    if top is None:
+        return ""
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", top[1]))
+
+
+def entry(each: Theorem, axioms: tuple[str, ...]) -> list[str]:
+    about = f" Operation: {', '.join(f'`{op}`' for op in each.ops)}." if each.ops else ""
+    lines = [f"### {each.name.replace('_', ' ')}", ""]
+    if each.words:
+        lines += [each.words, ""]
+    lines += ["```coq", each.statement, "```", ""]
+    lines += [f"`proofs/{each.file}.v`, line {each.line}. Rests on: {rests(axioms)}.{about}", ""]
+    return lines
+
+
+def by_operation(found: list[Theorem]) -> list[str]:
+    ops: dict[str, list[Theorem]] = {}
+    for each in found:
+        for op in each.ops:
+            ops.setdefault(op, []).append(each)
+    lines = ["## By operation", "", "| operation | theorems |", "| --- | --- |"]
+    for op in sorted(ops):
+        names = ", ".join(f"{each.name.replace('_', ' ')} ({each.file}.v:{each.line})" for each in ops[op])
+        lines.append(f"| `{op}` | {names} |")
+    return [*lines, ""]
+
+
+def write(page: Path, found: list[Theorem], rests_on: dict[str, tuple[str, ...]]) -> None:
+    lines = [INTRODUCTION, *by_operation(found)]
+    for name in dict.fromkeys(each.file for each in found):
+        lines += [f"## {name}.v", "", file_words(name), ""]
+        for each in found:
+            if each.file == name:
+                lines += entry(each, rests_on[each.full])
+    page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")

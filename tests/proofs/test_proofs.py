@@ -1,0 +1,143 @@
+"""The proofs in proofs/: Coq checks them, nothing is assumed, every operation has a theorem, and wrong constants fail."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from privjail.ops import everything
+from privjail.plan.node import registry
+
+ROOT = Path(__file__).parents[2]
+PROOFS = ROOT / "proofs"
+sys.path.insert(0, str(PROOFS))
+import prove  # noqa: E402
+
+everything.load()
+
+# These are no operations: a constant, and the names of parts of the data.
+PARTS_OF_PLANS = {"literal", "cell", "partition"}
+OPS = sorted(
+    kind for kind, cls in registry.items() if kind not in PARTS_OF_PLANS and cls.__module__.startswith("privjail.")
+)
+THEOREMS = [each for name in prove.FILES for each in prove.theorems(name)]
+
+# One wrong constant each: the file, what stands there, what is put in its place. Coq must refuse all of them.
+WRONG = [
+    (
+        "Slices",
+        "then 2 else 3) else (if to_end stop then 1 else 2)",
+        "then 2 else 3) else (if to_end stop then 1 else 1)",
+    ),
+    (
+        "Slices",
+        "then 2 else 3) else (if to_end stop then 1 else 2)",
+        "then 1 else 3) else (if to_end stop then 1 else 2)",
+    ),
+    (
+        "Slices",
+        "then 2 else 3) else (if to_end stop then 1 else 2)",
+        "then 2 else 2) else (if to_end stop then 1 else 2)",
+    ),
+    ("Slices", "  | true, false => 2\n", "  | true, false => 1\n"),
+    ("Slices", "Within (i + 2 * d) (2 * i + d) (chain", "Within (i + d) (i + d) (chain"),
+    ("Slices", "  width start stop = Some w -> Apart (2 * w)", "  width start stop = Some w -> Apart w"),
+    (
+        "Windows",
+        "Apart ((2 * (before + 1 + after) - 1) * n) (windows l)",
+        "Apart ((2 * (before + after)) * n) (windows l)",
+    ),
+    ("Windows", "Within (i + d) (i + d) (shifted_down", "Within i d (shifted_down"),
+    ("Groups", "Apart (2 * n) (group_head l)", "Apart n (group_head l)"),
+    ("Groups", "Within 0 (min k (length", "Within 0 (min (k - 1) (length"),
+    ("Groups", "Within 0 1 (aggregate l)", "Within 0 0 (aggregate l)"),
+    ("Groups", "Within 0 (left * right) (join l r)", "Within 0 (left + right) (join l r)"),
+    ("Rows", "Within (most * i) (most * d) (flat_map", "Within i d (flat_map"),
+    ("Values", "Z.of_nat (max i d).\nProof.\n  intros i d l r", "Z.of_nat (min i d).\nProof.\n  intros i d l r"),
+    ("Values", "<= Z.max below above * Z.of_nat n.", "<= Z.min below above * Z.of_nat n."),
+    ("Numbers", "Moves (Qabs c * d) (c * x)", "Moves (c * d) (c * x)"),
+    ("Numbers", "Moves (d + e) (x + y)", "Moves (Qmax d e) (x + y)"),
+    ("Cells", "| S n' => own cs + sum_over (fun g => max_over", "| S n' => own cs + max_over (fun g => max_over"),
+    ("Budget", "ledger_cost (spent ++ charges (strategy seen)) <= limit ->", "ledger_cost spent <= limit ->"),
+]
+
+
+def test_every_operation_has_a_theorem():
+    proved = {op for each in THEOREMS for op in each.ops}
+
+    assert set(OPS) - proved == set(), "these operations have no theorem in proofs/ (a comment `op: name` above it)"
+    assert proved - set(OPS) == set(), "these comments in proofs/ name no operation"
+
+
+def test_every_file_is_checked():
+    assert {path.stem for path in PROOFS.glob("*.v")} == set(prove.FILES)
+
+
+@pytest.mark.parametrize("name", prove.FILES)
+def test_nothing_is_assumed(name):
+    assert prove.shortcuts((PROOFS / f"{name}.v").read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("trick", ["Admitted.", "admit.", "Axiom a : False.", "Parameter p : 0 = 1."])
+def test_a_shortcut_is_found(trick):
+    assert prove.shortcuts(f"Lemma l : True. (* (* no Axiom *) here *)\n{trick}") != []
+
+
+def test_axioms_are_read_from_what_coq_prints():
+    said = (
+        "@@ A.one\nClosed under the global context\n@@ B.two\nAxioms:\nB.cheat : 0 = 1\nClassical_Prop.classic\n  : x\n"
+    )
+
+    assert prove.read_assumptions(said) == {"A.one": (), "B.two": ("B.cheat", "Classical_Prop.classic")}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """All proofs, checked in a folder of their own, and the page that says so."""
+    coqc = shutil.which("coqc")
+    if coqc is None:
+        pytest.skip("Coq is not installed: apt install coq libcoq-coquelicot")
+    folder = tmp_path_factory.mktemp("proofs")
+    for path in [*PROOFS.glob("*.v"), *PROOFS.glob("*.py")]:
+        shutil.copy(path, folder)
+    run = [sys.executable, str(folder / "prove.py"), "--no-install", "--page", str(folder / "page.md")]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_coq_checks_every_proof_and_refuses_wrong_constants(checked):
+    """One test, so that the proofs are checked once. 2d → d for head, and so on: each must make the build fail."""
+    page = (checked / "page.md").read_text(encoding="utf-8")
+    assert page == prove.PAGE.read_text(encoding="utf-8"), "docs/machine-checked.md is old: run make prove"
+
+    for name, right, wrong in WRONG:
+        source = (PROOFS / f"{name}.v").read_text(encoding="utf-8")
+        assert source.count(right) == 1, (name, right)
+        (checked / f"{name}.v").write_text(source.replace(right, wrong), encoding="utf-8")
+        said = prove.compile_file("coqc", checked, name)
+        (checked / f"{name}.v").write_text(source, encoding="utf-8")
+        assert said, f"proofs/{name}.v passes with {wrong!r}"
+        assert "Syntax error" not in said, said
+
+
+def test_a_false_axiom_does_not_pass(checked):
+    """An axiom that hides in a file is found in what Coq prints, whatever it is called."""
+    (checked / "Hidden.v").write_text(
+        "Axiom cheat : 0 = 1.\nTheorem false : 1 = 0.\nProof. symmetry. exact cheat. Qed.\n", encoding="utf-8"
+    )
+    assert prove.compile_file("coqc", checked, "Hidden") == ""
+    (checked / "Ask.v").write_text(
+        'From PrivJail Require Hidden.\nGoal True. idtac "@@ Hidden.false". exact I. Qed.\n'
+        "Print Assumptions Hidden.false.\n",
+        encoding="utf-8",
+    )
+    run = ["coqc", "-Q", str(checked), "PrivJail", str(checked / "Ask.v")]
+    said = subprocess.run(run, capture_output=True, text=True, timeout=300).stdout
+
+    axioms = prove.read_assumptions(said)["Hidden.false"]
+    assert axioms and not set(axioms) <= prove.ALLOWED_AXIOMS
