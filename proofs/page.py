@@ -13,14 +13,15 @@ HERE = Path(__file__).resolve().parent
 
 INTRODUCTION = """# What a machine has checked
 
-Written by `make prove`; do not edit. Each statement below is a theorem that [Coq](https://coq.inria.fr) 8.16 has checked
-from the axioms up, for all tables, all sizes and all ε. `make prove` checks all of them again in about a minute.
+Written by `make prove`; do not edit. Each statement below is a theorem that [Coq](https://coq.inria.fr) 8.16 has
+checked, for all tables, all sizes and all ε. `make prove` checks all of them again in about a minute.
 
 **What is assumed.** A theorem is about a definition in `proofs/`, not about the code that runs. Three things stand
 between them:
 
-- *The engine does what the definition says.* That Polars' filter, stable sort, slice, … are the functions defined here is
-  tested: every operation has property tests against the true distance, and an exhaustive small world (`tests/ops`).
+- *The engine does what the definition says.* That Polars' filter, stable sort, slice, … are the functions defined
+  here is tested: every operation has property tests against the true distance, and an exhaustive small world
+  (`tests/ops`).
 - *The samplers draw from the stated law.* Exact laws are compared with OpenDP's samplers by `make verify`
   ([verified.md](verified.md)).
 - *The operating system's randomness.*
@@ -30,8 +31,8 @@ Also not proved here: (ε, δ) of Gaussian noise, zCDP and Rényi budgets, and t
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
 used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,
-`functional_extensionality_dep`, and `classic` where Coquelicot's integrals are used. A test refuses any other axiom, and
-the words `Admitted`, `admit` and `Axiom`.
+`functional_extensionality_dep`, and `classic` where Coquelicot's series and integrals are used. A test refuses any
+other axiom, and the words `Admitted`, `admit` and `Axiom`.
 
 **How to read.** `Script ins del l r`: deleting the rows `del` from the table `l` and inserting the rows `ins` gives the
 table `r`. `Within i d l r`: at most `i` insertions and `d` deletions lead from `l` to `r`. `Apart n l r`: at most `n`

@@ -29,6 +29,11 @@ FILES = (
     "Laws",
     "Laplace",
     "NoisyMax",
+    "Choices",
+    "PermuteAndFlip",
+    "AboveThreshold",
+    "PrivateKeys",
+    "Composition",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

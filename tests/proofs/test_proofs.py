@@ -63,6 +63,32 @@ WRONG = [
     ("Numbers", "Moves (d + e) (x + y)", "Moves (Qmax d e) (x + y)"),
     ("Cells", "| S n' => own cs + sum_over (fun g => max_over", "| S n' => own cs + max_over (fun g => max_over"),
     ("Budget", "ledger_cost (spent ++ charges (strategy seen)) <= limit ->", "ledger_cost spent <= limit ->"),
+    ("Laws", "(eps1 + eps2) (delta1 + delta2).", "(eps1 + eps2) (Rmax delta1 delta2)."),
+    ("Laplace", "(laplace b y) (IZR (Z.abs (x - y)) / b) 0.", "(laplace b y) (IZR (Z.abs (x - y)) / (2 * b)) 0."),
+    ("NoisyMax", "adjacency_RNM_counting eps 0.", "adjacency_RNM_counting (eps / 2) 0."),
+    (
+        "NoisyMax",
+        "(noisy_max (laplace_noise b) q') (IZR (2 * d) / b) 0.",
+        "(noisy_max (laplace_noise b) q') (IZR d / b) 0.",
+    ),
+    (
+        "Choices",
+        "(exponential_mechanism m eps reach score') (eps * d / reach) 0.",
+        "(exponential_mechanism m eps reach score') (eps * d / (2 * reach)) 0.",
+    ),
+    (
+        "PermuteAndFlip",
+        "permute_and_flip b first rest i <= exp (2 * d / b)",
+        "permute_and_flip b first rest i <= exp (d / b)",
+    ),
+    ("AboveThreshold", "    (IZR d / b0 + IZR (2 * d) / b1) 0.", "    (IZR d / b0 + IZR d / b1) 0."),
+    (
+        "PrivateKeys",
+        "(table (before ++ rows :: after)) (1 / b) delta.\nProof",
+        "(table (before ++ rows :: after)) (1 / b) 0.\nProof",
+    ),
+    ("Composition", "(all_groups keys r) (INR n * eps) 0.", "(all_groups keys r) eps 0."),
+    ("Composition", "(seen limit [] program d') (Q2R limit) 0.", "(seen limit [] program d') (Q2R limit / 2) 0."),
 ]
 
 

@@ -1,0 +1,114 @@
+(** Keys that are themselves private: a key is shown only if its noisy count reaches a threshold.
+
+    Which keys occur tells about people: a key that one person alone has must not appear. So each key that occurs gets noise
+    on its count and is shown, with the noisy count, if that is at least τ. A key that does not occur is never shown. For one
+    row more or less this is (1/b, δ)-differentially private, δ being the chance that a key of one row is shown. *)
+
+From Coq Require Import Reals Lra Lia List ZArith.
+From Coquelicot Require Import Coquelicot.
+From PrivJail Require Import Laws Laplace.
+Import ListNotations.
+Open Scope R_scope.
+
+(** One random choice after another, with δ: both add up. *)
+Lemma bind_composition : forall (A B : Type) (M N : law A) (K L : A -> law B) eps1 delta1 eps2 delta2, 0 <= delta2 ->
+  DP_inequality M N eps1 delta1 -> (forall a, DP_inequality (K a) (L a) eps2 delta2) ->
+  DP_inequality (bind M K) (bind N L) (eps1 + eps2) (delta1 + delta2).
+Proof.
+  intros A B M N K L eps1 delta1 eps2 delta2 pos first second S.
+  exact (post_processing _ _ _ _ (fun ab => ret (snd ab)) _ _
+    (sequential_composition A B M N K L eps1 delta1 eps2 delta2 pos first second) S).
+Qed.
+
+Section PrivateKeys.
+Context (b : posreal) (threshold : Z).
+
+Definition reaches (y : Z) : bool := (threshold <=? y)%Z.
+
+(** What is shown of one key, for its number of rows. *)
+Definition shown (rows : nat) : law (option Z) :=
+  match rows with
+  | O => ret None
+  | _ => bind (laplace b (Z.of_nat rows)) (fun y => ret (if reaches y then Some y else None))
+  end.
+
+(** The chance that a key with one row is shown. *)
+Definition delta : R := measure (laplace b 1) reaches.
+
+Fixpoint table (counts : list nat) : law (list (option Z)) :=
+  match counts with
+  | [] => ret []
+  | rows :: rest => bind (shown rows) (fun o => bind (table rest) (fun os => ret (o :: os)))
+  end.
+
+Lemma delta_between : 0 <= delta <= 1.
+Proof.
+  unfold delta, measure. split; [apply E_not_negative | apply E_at_most]; auto with laws; apply indicator_between.
+Qed.
+
+(** A key that only one of the two tables has: it is hidden with probability 1 - δ. *)
+Lemma new_key : DP_inequality (shown 0) (shown 1) 0 delta /\ DP_inequality (shown 1) (shown 0) 0 delta.
+Proof.
+  assert (hidden : E (laplace b 1) (fun y => 1 - indicator reaches y) = 1 - delta).
+  { rewrite (E_same _ (fun y => 1 - indicator reaches y) (fun y => 1 + -1 * indicator reaches y)).
+    - rewrite E_plus, E_scale, E_one by auto with laws. unfold delta, measure. ring.
+    - apply (bounded_between _ 1). intros y. pose proof (indicator_between reaches y). lra.
+    - intros. ring. }
+  assert (bh : Bounded (fun y => 1 - indicator reaches y))
+    by (apply (bounded_between _ 1); intros y; pose proof (indicator_between reaches y); lra).
+  pose proof delta_between as range.
+  split; intros S; unfold measure; cbn [shown]; rewrite exp_0, Rmult_1_l.
+  - change (indicator S None <= E (laplace b 1) (fun y => indicator S (if reaches y then Some y else None)) + delta).
+    assert (indicator S None * (1 - delta) <= E (laplace b 1) (fun y => indicator S (if reaches y then Some y else None))).
+    { rewrite <- hidden, <- E_scale by auto. apply E_monotone; auto with laws. intros y. unfold indicator at 2.
+      pose proof (indicator_between S None). destruct (reaches y); [|lra].
+      pose proof (indicator_between S (Some y)). lra. }
+    pose proof (indicator_between S None). nra.
+  - change (E (laplace b 1) (fun y => indicator S (if reaches y then Some y else None)) <= indicator S None + delta).
+    unfold delta, measure. rewrite <- (E_constant (laplace b 1) (indicator S None)), <- E_plus by auto with laws.
+    apply E_monotone; auto with laws. intros y. unfold indicator at 3. pose proof (indicator_between S None).
+    destruct (reaches y); [|lra]. pose proof (indicator_between S (Some y)). lra.
+Qed.
+
+(** A key that both tables have, with one row more in one of them. *)
+Lemma old_key : forall n, DP_inequality (shown (S n)) (shown (S (S n))) (1 / b) 0 /\
+                          DP_inequality (shown (S (S n))) (shown (S n)) (1 / b) 0.
+Proof.
+  intros n. assert (one : forall x y, Z.abs (x - y) = 1%Z -> DP_inequality (laplace b x) (laplace b y) (1 / b) 0).
+  { intros x y apart. pose proof (laplace_mechanism b x y) as private. rewrite apart in private. exact private. }
+  split; apply post_processing, one; lia.
+Qed.
+
+Lemma inverse_positive : 0 <= 1 / b.
+Proof. pose proof (Rinv_0_lt_compat b (cond_pos b)). unfold Rdiv. lra. Qed.
+
+Lemma one_key : forall n, DP_inequality (shown n) (shown (S n)) (1 / b) delta /\
+                          DP_inequality (shown (S n)) (shown n) (1 / b) delta.
+Proof.
+  pose proof inverse_positive. pose proof delta_between.
+  intros [|n].
+  - destruct new_key as [up down]. split; apply (promising_less _ _ _ 0 delta); auto; lra.
+  - destruct (old_key n) as [up down]. split; apply (promising_less _ _ _ (1 / b) 0); auto; lra.
+Qed.
+
+Lemma same_law : forall (A : Type) (M : law A), DP_inequality M M 0 0.
+Proof. intros A M S. rewrite exp_0. lra. Qed.
+
+(** One row more, in a key that occurs or in one that does not: (1/b, δ). *)
+Theorem private_keys : forall before rows after,
+  DP_inequality (table (before ++ rows :: after)) (table (before ++ S rows :: after)) (1 / b) delta /\
+  DP_inequality (table (before ++ S rows :: after)) (table (before ++ rows :: after)) (1 / b) delta.
+Proof.
+  pose proof delta_between as range. intros before rows after.
+  induction before as [|c before [up down]]; simpl.
+  - destruct (one_key rows) as [up down].
+    split; rewrite <- (Rplus_0_r (1 / b)), <- (Rplus_0_r delta); apply bind_composition; auto; try lra;
+      intros; apply same_law.
+  - assert (tail : forall x y, DP_inequality (table x) (table y) (1 / b) delta ->
+      DP_inequality (bind (shown c) (fun o => bind (table x) (fun os => ret (o :: os))))
+                    (bind (shown c) (fun o => bind (table y) (fun os => ret (o :: os)))) (1 / b) delta).
+    { intros x y near. rewrite <- (Rplus_0_l (1 / b)), <- (Rplus_0_l delta).
+      apply bind_composition; [lra | apply same_law |]. intros o. apply post_processing. exact near. }
+    split; apply tail; auto.
+Qed.
+End PrivateKeys.
