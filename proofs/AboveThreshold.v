@@ -158,6 +158,7 @@ Proof.
 Qed.
 
 (** The mechanism as shipped: ε for scales 2d/ε and 4d/ε. *)
+(* mechanism: AboveThreshold *)
 Corollary above_threshold_with_laplace_noise : forall (b0 b1 : posreal) (eps : R) threshold q q' (d : Z), (0 <= d)%Z ->
   IZR (2 * d) <= eps * b0 -> IZR (4 * d) <= eps * b1 ->
   length q = length q' -> (forall j, (Z.abs (nth j q 0 - nth j q' 0) <= d)%Z) ->

@@ -76,6 +76,7 @@ Definition exponential_mechanism (m : nat) (eps reach : R) (score : nat -> R) : 
     (exponential_some m eps reach score).
 
 (** Scores that move by at most [d] cost ε·d/reach: ε at the full reach, and proportionally less for less. *)
+(* mechanism: Exponential *)
 Theorem exponential_mechanism_is_private : forall m eps reach score score' d, 0 < eps -> 0 < reach -> 0 <= d ->
   (forall i, (i <= m)%nat -> Rabs (score i - score' i) <= d) ->
   DP_inequality (exponential_mechanism m eps reach score) (exponential_mechanism m eps reach score') (eps * d / reach) 0.

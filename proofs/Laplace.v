@@ -202,6 +202,7 @@ Proof.
 Qed.
 
 (** Two values that are d steps apart give (d / b)-differential privacy. *)
+(* mechanism: Laplace *)
 Theorem laplace_mechanism : forall (b : posreal) x y,
   DP_inequality (laplace b x) (laplace b y) (IZR (Z.abs (x - y)) / b) 0.
 Proof. intros. apply factor_is_pure_privacy, laplace_factor. Qed.
@@ -222,6 +223,7 @@ Proof.
   pose proof (Rmult_le_compat_r (E N f) c d H less). lra.
 Qed.
 
+(* mechanism: Laplace *)
 Theorem laplace_mechanism_of_a_vector : forall (b : posreal) xs ys, length xs = length ys ->
   DP_inequality (laplace_list b xs) (laplace_list b ys) (IZR (l1_distance xs ys) / b) 0.
 Proof.

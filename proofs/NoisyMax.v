@@ -17,9 +17,9 @@
         assumes pose: "(ε::real) > 0"
         shows "differential_privacy (RMN_counting ε) adjacency_RNM_counting ε 0"
 
-    Here [DP_inequality] and [differential_privacy] are those of Laws.v and [Lap_dist_list] is [laplace_list]. The noise of
-    the Isabelle theorem is real-valued; here it is the discrete Laplace noise of the same scale, on the grid of the
-    counts. PermuteAndFlip.v has the law that the library draws from, which is that of real-valued exponential noise. *)
+    Here [DP_inequality] and [differential_privacy] are those of Laws.v and [Lap_dist_list] is [laplace_list]: discrete
+    Laplace noise of the same scale, on the grid of the counts. RealNoisyMax.v has the theorem with the real-valued noise
+    of the Isabelle theorem, and NoisyMaxAsDrawn.v has it for the law that the library draws from. *)
 
 From Coq Require Import Reals Lra Lia List ZArith Bool.
 From Coquelicot Require Import Coquelicot.
@@ -258,6 +258,7 @@ Proof.
   - intros z. apply (IH (fun zs => f ((x + z)%Z :: zs))). auto with laws.
 Qed.
 
+(* mechanism: NoisyMax *)
 Theorem differential_privacy_LapMech_RNM : forall eps : posreal,
   differential_privacy (RNM_counting eps) adjacency_RNM_counting eps 0.
 Proof.

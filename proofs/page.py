@@ -58,29 +58,44 @@ def file_words(name: str) -> str:
 
 
 def entry(each: Theorem, axioms: tuple[str, ...]) -> list[str]:
-    about = f" Operation: {', '.join(f'`{op}`' for op in each.ops)}." if each.ops else ""
     lines = [f"### {each.name.replace('_', ' ')}", ""]
     if each.words:
         lines += [each.words, ""]
     lines += ["```coq", each.statement, "```", ""]
-    lines += [f"`proofs/{each.file}.v`, line {each.line}. Rests on: {rests(axioms)}.{about}", ""]
+    about = [f"Operation: `{op}`." for op in each.ops] if len(each.ops) == 1 else []
+    about += [f"Mechanism: `{name}`." for name in each.mechanisms]
+    lines += [" ".join([f"`proofs/{each.file}.v`, line {each.line}. Rests on: {rests(axioms)}.", *about]), ""]
     return lines
 
 
-def by_operation(found: list[Theorem]) -> list[str]:
-    ops: dict[str, list[Theorem]] = {}
+def homes(folder: str, pattern: str) -> dict[str, str]:
+    """The file in which each operation or mechanism is written."""
+    found = {}
+    for path in sorted((HERE.parent / "src" / "privjail" / folder).glob("*.py")):
+        for name in re.findall(pattern, path.read_text(encoding="utf-8"), re.M):
+            found[name] = path.stem
+    return found
+
+
+def listed(found: list[Theorem], what: str, folder: str, home: dict[str, str]) -> list[str]:
+    """A table: each operation or mechanism, its theorems, and what connects them to the code."""
+    about: dict[str, list[Theorem]] = {}
     for each in found:
-        for op in each.ops:
-            ops.setdefault(op, []).append(each)
-    lines = ["## By operation", "", "| operation | theorems |", "| --- | --- |"]
-    for op in sorted(ops):
-        names = ", ".join(f"{each.name.replace('_', ' ')} ({each.file}.v:{each.line})" for each in ops[op])
-        lines.append(f"| `{op}` | {names} |")
+        for name in each.ops if what == "operation" else each.mechanisms:
+            about.setdefault(name, []).append(each)
+    lines = [f"## By {what}", "", f"| {what} | theorems | its rule in the code | tests of the rule |"]
+    lines.append("| --- | --- | --- | --- |")
+    for name in sorted(about):
+        names = ", ".join(f"{each.name.replace('_', ' ')} ({each.file}.v:{each.line})" for each in about[name])
+        file = home.get(name, "?")
+        lines.append(f"| `{name}` | {names} | `{folder}/{file}.py` | `tests/{folder}/test_{file}.py` |")
     return [*lines, ""]
 
 
 def write(page: Path, found: list[Theorem], rests_on: dict[str, tuple[str, ...]]) -> None:
-    lines = [INTRODUCTION, *by_operation(found)]
+    lines = [INTRODUCTION]
+    lines += listed(found, "operation", "ops", homes("ops", r'^    kind = "(\w+)"'))
+    lines += listed(found, "mechanism", "mechanisms", homes("mechanisms", r"^class (\w+)\(Mechanism\)"))
     for name in dict.fromkeys(each.file for each in found):
         lines += [f"## {name}.v", "", file_words(name), ""]
         for each in found:

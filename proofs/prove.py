@@ -20,6 +20,7 @@ FILES = (
     "Distance",
     "Rows",
     "Slices",
+    "Chains",
     "Windows",
     "Groups",
     "Values",
@@ -31,6 +32,9 @@ FILES = (
     "NoisyMax",
     "Choices",
     "PermuteAndFlip",
+    "NoisyMaxAsDrawn",
+    "RealLaplace",
+    "RealNoisyMax",
     "AboveThreshold",
     "PrivateKeys",
     "Composition",
@@ -48,7 +52,7 @@ FORBIDDEN = re.compile(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|give_u
 
 @dataclass(frozen=True)
 class Theorem:
-    """One statement: where it stands, what it says, which operations it is about, and the words above it."""
+    """One statement: where it stands, what it says, what it is about, and the words above it."""
 
     file: str
     line: int
@@ -56,6 +60,7 @@ class Theorem:
     name: str
     statement: str
     ops: tuple[str, ...]
+    mechanisms: tuple[str, ...]
     words: str
 
     @property
@@ -64,8 +69,8 @@ class Theorem:
 
 
 STATEMENT = re.compile(r"^(Theorem|Corollary|Example) (\w+)(.*?)\.\n(?=Proof)", re.M | re.S)
-OPS = re.compile(r"\(\*\s*op:\s*([^*]*?)\s*\*\)")
-WORDS = re.compile(r"\(\*\*\s*(.*?)\s*\*\)\s*(?:\(\*\s*op:[^*]*\*\)\s*)*$", re.S)
+MARKS = re.compile(r"\(\*\s*(op|mechanism):\s*([^*]*?)\s*\*\)")
+WORDS = re.compile(r"\(\*\*\s*(.*?)\s*\*\)\s*(?:\(\*\s*(?:op|mechanism):[^*]*\*\)\s*)*$", re.S)
 
 
 def theorems(name: str) -> list[Theorem]:
@@ -74,7 +79,7 @@ def theorems(name: str) -> list[Theorem]:
     found = []
     for match in STATEMENT.finditer(text):
         above = text[: match.start()].rpartition("\n\n")[2]
-        ops = tuple(op for group in OPS.findall(above) for op in group.split())
+        marks = [(what, name) for what, names in MARKS.findall(above) for name in names.split()]
         words = WORDS.search(above)
         found.append(
             Theorem(
@@ -83,7 +88,8 @@ def theorems(name: str) -> list[Theorem]:
                 match[1],
                 match[2],
                 match[0].strip(),
-                ops,
+                tuple(mark for what, mark in marks if what == "op"),
+                tuple(mark for what, mark in marks if what == "mechanism"),
                 " ".join(words[1].split()) if words else "",
             )
         )
