@@ -45,59 +45,96 @@ Section Analyst.
 Context {D answer P K : Type} (same_p : forall x y : P, {x = y} + {x <> y}) (same_k : forall x y : K, {x = y} + {x <> y}).
 Notation form := (list (list (P * K) * Q)).
 
+(** A release has charges of ε and charges of δ, each at some cells. *)
 Inductive analyst : Type :=
 | Stop : analyst
-| Ask : (D -> law answer) -> form -> (option answer -> analyst) -> analyst.
+| Ask : (D -> law answer) -> form -> form -> (option answer -> analyst) -> analyst.
 
-Fixpoint seen (limit : Q) (spent : form) (program : analyst) (data : D) : law (list (option answer)) :=
+Definition over (limit : Q) (charges : form) : bool :=
+  if Qlt_le_dec limit (ledger_cost same_p same_k charges) then true else false.
+
+Section Limits.
+Context (limit limit_delta : Q).
+
+Fixpoint seen (spent spent_delta : form) (program : analyst) (data : D) : law (list (option answer)) :=
   match program with
   | Stop => ret []
-  | Ask mechanism charges next =>
-      if Qlt_le_dec limit (ledger_cost same_p same_k (spent ++ charges))
-      then bind (seen limit spent (next None) data) (fun rest => ret (None :: rest))
+  | Ask mechanism charges deltas next =>
+      if (over limit (spent ++ charges) || over limit_delta (spent_delta ++ deltas))%bool
+      then bind (seen spent spent_delta (next None) data) (fun rest => ret (None :: rest))
       else bind (mechanism data) (fun o =>
-             bind (seen limit (spent ++ charges) (next (Some o)) data) (fun rest => ret (Some o :: rest)))
+             bind (seen (spent ++ charges) (spent_delta ++ deltas) (next (Some o)) data)
+                  (fun rest => ret (Some o :: rest)))
   end.
 
 (** Every release loses at most its charges, each times the share of its cell. *)
 Inductive Charged (eta : list (P * K) -> Q) (d d' : D) : analyst -> Prop :=
 | Charged_stop : Charged eta d d' Stop
-| Charged_ask : forall mechanism charges next, NotNegative charges ->
-    DP_inequality (mechanism d) (mechanism d') (Q2R (value eta charges)) 0 ->
-    (forall o, Charged eta d d' (next o)) -> Charged eta d d' (Ask mechanism charges next).
+| Charged_ask : forall mechanism charges deltas next, NotNegative charges -> NotNegative deltas ->
+    DP_inequality (mechanism d) (mechanism d') (Q2R (value eta charges)) (Q2R (value eta deltas)) ->
+    (forall o, Charged eta d d' (next o)) -> Charged eta d d' (Ask mechanism charges deltas next).
 
-Lemma what_is_left : forall eta limit d d', Shares eta -> forall program, Charged eta d d' program ->
-  forall spent, NotNegative spent -> (ledger_cost same_p same_k spent <= limit)%Q ->
-  Factor (exp (Q2R limit - Q2R (value eta spent))) (seen limit spent program d) (seen limit spent program d').
+Lemma not_over : forall most charges, over most charges = false -> (ledger_cost same_p same_k charges <= most)%Q.
 Proof.
-  intros eta limit d d' shares program fine. induction fine as [|mechanism charges next pos private rest IH];
-    intros spent ok under; simpl.
-  - apply (factor_more _ _ _ 1); [|apply factor_same]. rewrite <- exp_0.
-    assert (value eta spent <= limit)%Q as less.
-    { eapply Qle_trans; [apply (cost_is_never_exceeded same_p same_k (depth spent)); auto|exact under].
-      apply depth_is_enough. }
-    apply Qle_Rle in less. destruct (Rle_lt_or_eq_dec _ _ less) as [lt| ->].
-    + left. apply exp_increasing. lra.
-    + right. f_equal. lra.
-  - match goal with |- context [Qlt_le_dec ?a ?b] => destruct (Qlt_le_dec a b) as [over|fits] end.
-    + rewrite <- (Rmult_1_r (exp _)). apply factor_bind; [lra | apply IH; auto |]. intros. apply factor_same.
-    + replace (Q2R limit - Q2R (value eta spent))
-        with (Q2R (value eta charges) + (Q2R limit - Q2R (value eta (spent ++ charges)))).
-      2: { unfold value. rewrite (Qeq_eqR _ _ (sum_app (fun '(a, c) => (c * eta a)%Q) spent charges)), Q2R_plus.
-           fold (value eta spent). fold (value eta charges). ring. }
-      rewrite exp_plus. apply factor_bind; [left; apply exp_pos | apply factor_is_pure_privacy; auto |].
-      intros o. rewrite <- (Rmult_1_r (exp (Q2R limit - _))). apply factor_bind; [lra | |intros; apply factor_same].
-      apply IH; auto. intros a c there. apply in_app_or in there as [|]; [eapply ok | eapply pos]; eauto.
+  intros most charges. unfold over.
+  match goal with |- context [Qlt_le_dec ?a ?b] => destruct (Qlt_le_dec a b); auto; discriminate end.
 Qed.
 
-(** Whatever the analyst asks, all that she sees is (limit, 0)-differentially private. *)
-Theorem everything_seen_is_private : forall eta limit d d' program, Shares eta -> (0 <= limit)%Q ->
-  Charged eta d d' program -> DP_inequality (seen limit [] program d) (seen limit [] program d') (Q2R limit) 0.
+Lemma room : forall eta most spent, Shares eta -> NotNegative spent -> (ledger_cost same_p same_k spent <= most)%Q ->
+  0 <= Q2R most - Q2R (value eta spent).
 Proof.
-  intros eta limit d d' program shares pos fine. apply factor_is_pure_privacy.
-  replace (Q2R limit) with (Q2R limit - Q2R (value eta [])) by (unfold value; simpl; unfold Q2R at 2; simpl; lra).
-  apply what_is_left; auto. intros a c [].
+  intros eta most spent shares ok under.
+  assert (value eta spent <= most)%Q as less.
+  { eapply Qle_trans; [apply (cost_is_never_exceeded same_p same_k (depth spent)); auto|exact under].
+    apply depth_is_enough. }
+  apply Qle_Rle in less. lra.
 Qed.
+
+Lemma value_of_both : forall eta (a c : form), Q2R (value eta (a ++ c)) = Q2R (value eta a) + Q2R (value eta c).
+Proof.
+  intros eta a c. rewrite <- Q2R_plus. apply Qeq_eqR. apply (sum_app (fun '(x, q) => (q * eta x)%Q) a c).
+Qed.
+
+Lemma not_negative_both : forall a c : form, NotNegative a -> NotNegative c -> NotNegative (a ++ c).
+Proof. intros a c pa pc x q there. apply in_app_or in there as [|]; [eapply pa | eapply pc]; eauto. Qed.
+
+Lemma what_is_left : forall eta d d', Shares eta -> forall program, Charged eta d d' program ->
+  forall spent spent_delta, NotNegative spent -> NotNegative spent_delta ->
+  (ledger_cost same_p same_k spent <= limit)%Q -> (ledger_cost same_p same_k spent_delta <= limit_delta)%Q ->
+  DP_inequality (seen spent spent_delta program d) (seen spent spent_delta program d')
+    (Q2R limit - Q2R (value eta spent)) (Q2R limit_delta - Q2R (value eta spent_delta)).
+Proof.
+  intros eta d d' shares program fine. induction fine as [|mechanism charges deltas next pos pos' private rest IH];
+    intros spent spent_delta ok ok' under under'; cbn [seen].
+  - apply (promising_less _ _ _ 0 0); [apply room; auto | apply room; auto | apply same_law].
+  - match goal with |- context [if ?test then _ else _] => destruct test eqn:fits end.
+    + apply post_processing. apply IH; auto.
+    + apply Bool.orb_false_iff in fits as [fits fits']. apply not_over in fits, fits'.
+      replace (Q2R limit - Q2R (value eta spent))
+        with (Q2R (value eta charges) + (Q2R limit - Q2R (value eta (spent ++ charges))))
+        by (assert (e : Q2R (value eta (spent ++ charges)) = Q2R (value eta spent) + Q2R (value eta charges))
+              by apply value_of_both; lra).
+      replace (Q2R limit_delta - Q2R (value eta spent_delta))
+        with (Q2R (value eta deltas) + (Q2R limit_delta - Q2R (value eta (spent_delta ++ deltas))))
+        by (assert (e : Q2R (value eta (spent_delta ++ deltas)) = Q2R (value eta spent_delta) + Q2R (value eta deltas))
+              by apply value_of_both; lra).
+      apply bind_composition; auto.
+      * apply room; auto using not_negative_both.
+      * intros o. apply post_processing. apply IH; auto using not_negative_both.
+Qed.
+
+(** Whatever the analyst asks, all that she sees is (ε, δ)-differentially private, with the limits as ε and δ. *)
+Theorem everything_seen_is_private : forall eta d d' program, Shares eta -> (0 <= limit)%Q -> (0 <= limit_delta)%Q ->
+  Charged eta d d' program ->
+  DP_inequality (seen [] [] program d) (seen [] [] program d') (Q2R limit) (Q2R limit_delta).
+Proof.
+  intros eta d d' program shares pos pos' fine.
+  assert (nothing : Q2R (value eta []) = 0) by (unfold value, Q2R; simpl; lra).
+  replace (Q2R limit) with (Q2R limit - Q2R (value eta [])) by lra.
+  replace (Q2R limit_delta) with (Q2R limit_delta - Q2R (value eta [])) by lra.
+  apply what_is_left; auto; intros a c [].
+Qed.
+End Limits.
 End Analyst.
 
 (** The instance for real probabilities of the ledger in Budget.v: p ≤ eᵃ·q. *)

@@ -267,3 +267,16 @@ Proof.
   assert (exp eps1 * E N h <= exp eps1 * (exp eps2 * E N t)) by (apply Rmult_le_compat_l; lra).
   rewrite exp_plus, Rmult_assoc. lra.
 Qed.
+
+(** The same without the first answer in the result. *)
+Lemma bind_composition : forall (A B : Type) (M N : law A) (K L : A -> law B) eps1 delta1 eps2 delta2, 0 <= delta2 ->
+  DP_inequality M N eps1 delta1 -> (forall a, DP_inequality (K a) (L a) eps2 delta2) ->
+  DP_inequality (bind M K) (bind N L) (eps1 + eps2) (delta1 + delta2).
+Proof.
+  intros A B M N K L eps1 delta1 eps2 delta2 pos first second S.
+  exact (post_processing _ _ _ _ (fun ab => ret (snd ab)) _ _
+    (sequential_composition A B M N K L eps1 delta1 eps2 delta2 pos first second) S).
+Qed.
+
+Lemma same_law : forall (A : Type) (M : law A), DP_inequality M M 0 0.
+Proof. intros A M S. rewrite exp_0. lra. Qed.

@@ -2,7 +2,9 @@
 
     Go through the options in random order and accept option j with probability p_j = e^((q_j - max)/b); the first accepted
     option is the answer. Adding real-valued exponential noise of scale b and taking the largest has the same law. The
-    process is defined as it runs; a closed form with one integral is proved for it; the guarantee follows from that. *)
+    process is defined as it runs; a closed form p_i·∫ Π (1 - t·p_j) dt over [0, 1] is proved for it; the guarantee follows
+    from that. The closed form is also the law of the sampler in mechanisms/choice.py, which draws a uniform time for each
+    option and takes the earliest accepted one: i is accepted, at time t, and no other is accepted before. *)
 
 From Coq Require Import Reals Lra Lia List.
 From Coquelicot Require Import Coquelicot.

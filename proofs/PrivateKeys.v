@@ -10,16 +10,6 @@ From PrivJail Require Import Laws Laplace.
 Import ListNotations.
 Open Scope R_scope.
 
-(** One random choice after another, with δ: both add up. *)
-Lemma bind_composition : forall (A B : Type) (M N : law A) (K L : A -> law B) eps1 delta1 eps2 delta2, 0 <= delta2 ->
-  DP_inequality M N eps1 delta1 -> (forall a, DP_inequality (K a) (L a) eps2 delta2) ->
-  DP_inequality (bind M K) (bind N L) (eps1 + eps2) (delta1 + delta2).
-Proof.
-  intros A B M N K L eps1 delta1 eps2 delta2 pos first second S.
-  exact (post_processing _ _ _ _ (fun ab => ret (snd ab)) _ _
-    (sequential_composition A B M N K L eps1 delta1 eps2 delta2 pos first second) S).
-Qed.
-
 Section PrivateKeys.
 Context (b : posreal) (threshold : Z).
 
@@ -90,9 +80,6 @@ Proof.
   - destruct new_key as [up down]. split; apply (promising_less _ _ _ 0 delta); auto; lra.
   - destruct (old_key n) as [up down]. split; apply (promising_less _ _ _ (1 / b) 0); auto; lra.
 Qed.
-
-Lemma same_law : forall (A : Type) (M : law A), DP_inequality M M 0 0.
-Proof. intros A M S. rewrite exp_0. lra. Qed.
 
 (** One row more, in a key that occurs or in one that does not: (1/b, δ). *)
 Theorem private_keys : forall before rows after,

@@ -22,12 +22,12 @@ between them:
 - *The engine does what the definition says.* That Polars' filter, stable sort, slice, … are the functions defined
   here is tested: every operation has property tests against the true distance, and an exhaustive small world
   (`tests/ops`).
-- *The samplers draw from the stated law.* Exact laws are compared with OpenDP's samplers by `make verify`
-  ([verified.md](verified.md)).
+- *The samplers draw from the stated law.* Exact laws are compared with OpenDP's samplers and with ours by
+  `make verify` ([verified.md](verified.md)).
 - *The operating system's randomness.*
 
-Also not proved here: (ε, δ) of Gaussian noise, zCDP and Rényi budgets, and that the ledger's incremental tree
-(`budget/tree.py`) computes the formula of `Cells.v`, which `tests/budget` compares with linear programmes.
+Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets, and that the ledger's incremental
+tree (`budget/tree.py`) computes the formula of `Cells.v`, which `tests/budget` compares with linear programmes.
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
 used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,

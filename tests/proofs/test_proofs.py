@@ -96,7 +96,7 @@ WRONG = [
         "(table (before ++ rows :: after)) (1 / b) 0.\nProof",
     ),
     ("Composition", "(all_groups keys r) (INR n * eps) 0.", "(all_groups keys r) eps 0."),
-    ("Composition", "(seen limit [] program d') (Q2R limit) 0.", "(seen limit [] program d') (Q2R limit / 2) 0."),
+    ("Composition", "(seen [] [] program d') (Q2R limit) (Q2R limit_delta).", "(seen [] [] program d') (Q2R limit) 0."),
 ]
 
 
