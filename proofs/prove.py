@@ -27,6 +27,7 @@ FILES = (
     "Numbers",
     "Cells",
     "Budget",
+    "Forms",
     "Laws",
     "Laplace",
     "NoisyMax",

@@ -71,7 +71,8 @@ WRONG = [
     ("Numbers", "Moves (d + e) (x + y)", "Moves (Qmax d e) (x + y)"),
     ("Cells", "| S n' => own cs + sum_over (fun g => max_over", "| S n' => own cs + max_over (fun g => max_over"),
     ("Budget", "ledger_cost (spent ++ charges (strategy seen)) <= limit ->", "ledger_cost spent <= limit ->"),
-    ("Laws", "(eps1 + eps2) (delta1 + delta2).", "(eps1 + eps2) (Rmax delta1 delta2)."),
+    ("Forms", "map (fun '(a, (x, y)) => (a, Qmax x y)) terms.", "map (fun '(a, (x, y)) => (a, x)) terms."),
+    ("Laws", "(both N L) (eps1 + eps2) (delta1 + delta2).", "(both N L) (eps1 + eps2) delta1."),
     ("Laplace", "(laplace b y) (IZR (Z.abs (x - y)) / b) 0.", "(laplace b y) (IZR (Z.abs (x - y)) / (2 * b)) 0."),
     ("NoisyMax", "adjacency_RNM_counting eps 0.", "adjacency_RNM_counting (eps / 2) 0."),
     (

@@ -1,0 +1,240 @@
+"""The definitions that the theorems are about, run inside Coq and compared with the code that is shipped.
+
+A theorem about another function would prove nothing. So the definitions of proofs/ are computed by Coq on random inputs,
+and must give what the engine, ops/slice.py, plan/cells.py, budget/tree.py and tests/tables.py give.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from privjail.budget.tree import CostTree
+from privjail.ops.compare import Compare
+from privjail.ops.filter import Filter
+from privjail.ops.group_head import GroupHead
+from privjail.ops.isin import IsNull
+from privjail.ops.logic import Not
+from privjail.ops.ranks import Ranks
+from privjail.ops.slice import Slice, compose, moves, width
+from privjail.ops.sort import Sort
+from privjail.ops.window import Lag, Window
+from privjail.plan.cells import Cell, charged
+from privjail.plan.domain import IntDomain
+from privjail.plan.node import Lit
+
+from ..ops.checking import carried, table
+from ..tables import World, edits
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+FILES = ("Distance", "Rows", "Slices", "Chains", "Windows", "Groups", "Values", "Cells", "Budget")
+sys.path.insert(0, str(PROOFS))
+import prove  # noqa: E402
+
+# A column with ties and nulls, and one that tells every row from the others.
+WORLD = World((("x", IntDomain(True, 0, 2)), ("y", IntDomain(False, 0, 9))), ())
+X, Y = WORLD.column("x"), WORLD.column("y")
+BOUNDS = (None, 0, 1, 2, 3, -1, -2, -3)
+dice = random.Random(20240229)
+TABLES = [tuple((dice.choice((None, 0, 1, 2)), i) for i in range(n)) for n in (0, 1, 2, 3, 5, 6, 7, 8, 9, 9)]
+
+PRELUDE = """
+From Coq Require Import List ZArith QArith Bool Lia.
+From PrivJail Require Import Distance Rows Slices Chains Windows Groups Values Cells Budget.
+Import ListNotations.
+Set Printing Depth 1000000.
+Set Printing Width 200.
+Open Scope Z_scope.
+Definition row : Type := option Z * Z.
+Definition rising (a b : row) : bool :=
+  match fst a, fst b with Some x, Some y => x <=? y | Some _, None => true | None, Some _ => false | None, None => true end.
+Definition falling (a b : row) : bool :=
+  match fst a, fst b with Some x, Some y => y <=? x | Some _, None => true | None, Some _ => false | None, None => true end.
+Definition is_1 (a : row) : bool := match fst a with Some x => x =? 1 | None => false end.
+Definition ids (l : list row) : list Z := map snd l.
+Definition number (n : option nat) : Z := match n with Some k => Z.of_nat k | None => -1 end.
+Definition ends (w : option (bound * bound)) : list Z :=
+  let one (b : bound) := match b with Some z => [1; z] | None => [0; 0] end in
+  match w with Some (a, b) => one a ++ one b | None => [] end.
+Definition ratio (q : Q) : list Z := [Qnum (Qred q); Z.pos (Qden (Qred q))].
+"""
+
+
+def coq(value):
+    """A Python value as Coq writes it."""
+    match value:
+        case None:
+            return "None"
+        case int():
+            return f"({value})"
+        case Fraction():
+            return f"({value.numerator} # {value.denominator})%Q"
+        case list():
+            return f"[{'; '.join(map(coq, value))}]"
+        case tuple():
+            return f"({', '.join(map(coq, value))})"
+        case str():
+            return value
+    raise TypeError(value)
+
+
+def rows(data):
+    return coq([(f"Some ({x})" if x is not None else "None", y) for x, y in data])
+
+
+def bound(z):
+    return "None" if z is None else f"(Some ({z}))"
+
+
+@pytest.fixture(scope="module")
+def compute(tmp_path_factory):
+    """Coq computes a list of expressions, each a list of whole numbers or a list of such lists."""
+    if shutil.which("coqc") is None:
+        pytest.skip("Coq is not installed: apt install coq libcoq-coquelicot")
+    folder = tmp_path_factory.mktemp("definitions")
+    for name in FILES:
+        shutil.copy(PROOFS / f"{name}.v", folder)
+        said = prove.compile_file("coqc", folder, name)
+        assert not said, said
+
+    def run(expressions):
+        text = PRELUDE + "".join(f"Eval vm_compute in ({each}).\n" for each in expressions)
+        (folder / "Run.v").write_text(text, encoding="utf-8")
+        command = ["coqc", "-q", "-Q", str(folder), "PrivJail", str(folder / "Run.v")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = re.findall(r"= (.*?)\n\s+: ", done.stdout, re.S)
+        assert len(found) == len(expressions), done.stdout
+        return [ast.literal_eval(" ".join(each.split()).replace(";", ",").replace("%nat", "")) for each in found]
+
+    return run
+
+
+def shown(plan, data):
+    """The rows that the engine gives, by the column that tells them apart."""
+    return [y for (y,) in table(plan, [carried(plan, Y)], data)]
+
+
+def sights(before, after, data):
+    """For each row: what it sees above it, the nearest first, and itself with what it sees below it."""
+    window = Window(WORLD.source, before, after)
+    lags = [Lag(window, Y, k) for k in (*range(1, before + 1), *range(0, -after - 1, -1))]
+    return [[v for v in line if v is not None] for line in table(window, lags, data)]
+
+
+def test_the_definitions_are_what_the_code_computes(compute):
+    """One test, so that the definitions are compiled once."""
+    source = WORLD.source
+    cases = []  # (expression for Coq, what the code says)
+    for data in TABLES:
+        t = rows(data)
+        cases.append((f"ids (filter is_1 {t})", shown(Filter(source, Compare("==", X, Lit.of(1))), data)))
+        cases.append((f"ids (dropna [@fst (option Z) Z] {t})", shown(Filter(source, Not(IsNull(X))), data)))
+        for way, order in enumerate(("rising", "falling")):
+            cases.append((f"ids (stable_sort {order} {t})", shown(Sort(source, (X,), (way,)), data)))
+        for k in (1, 2):
+            cases.append(
+                (f"ids (group_head Z.eq_dec (@fst (option Z) Z) {k} {t})", shown(GroupHead(source, X, k), data))
+            )
+        for before, after in ((0, 0), (1, 0), (0, 2), (2, 1)):
+            view = f"map (fun v => ids (fst v) ++ ids (snd v)) (windows {before} {after} {t})"
+            cases.append((view, sights(before, after, data)))
+    for data in TABLES[:6]:
+        for a in BOUNDS:
+            got = [shown(Slice(source, a, b), data) for b in BOUNDS]
+            each = "; ".join(f"ids (slice {bound(a)} {bound(b)} {rows(data)})" for b in BOUNDS)
+            cases.append((f"[{each}]", got))
+    for expression, expected, got in zip(*zip(*cases, strict=True), compute([c for c, _ in cases]), strict=True):
+        assert got == expected, expression
+
+
+def test_the_rules_are_what_the_code_claims(compute):
+    pairs = [(a, b) for a in BOUNDS for b in BOUNDS]
+    factors = "; ".join(f"Z.of_nat (moves {bound(a)} {bound(b)})" for a, b in pairs)
+    widths = "; ".join(f"number (width {bound(a)} {bound(b)})" for a, b in pairs)
+    chains = [(p, q) for p in pairs[::3] for q in pairs[::5]]
+    joined = "; ".join(f"ends (compose {bound(a)} {bound(b)} {bound(c)} {bound(d)})" for (a, b), (c, d) in chains)
+    tables = [
+        ([dice.randrange(3) for _ in range(dice.randrange(7))], [dice.randrange(3) for _ in range(dice.randrange(7))])
+        for _ in range(200)
+    ]
+    apart = "; ".join(f"Z.of_nat (edits Z.eq_dec {coq(left)} {coq(right)})" for left, right in tables)
+
+    got = compute([f"[{factors}]", f"[{widths}]", f"[{joined}]", f"[{apart}]"])
+
+    assert got[0] == [moves(a, b) for a, b in pairs]
+    assert got[1] == [-1 if width(a, b) is None else width(a, b) for a, b in pairs]
+    assert got[2] == [_ends(compose(p, q)) for p, q in chains]
+    assert got[3] == [edits(left, right) for left, right in tables]
+
+
+def _ends(window):
+    if window is None:
+        return []
+    return [n for z in window for n in ((0, 0) if z is None else (1, z))]
+
+
+def test_the_scores_of_candidates_are_those_of_the_code(compute):
+    candidates, expected, asked = (0, 1, 2, 3), [], []
+    for _ in range(30):
+        values = [dice.randrange(4) for _ in range(dice.randrange(8))]
+        below, above, target = dice.randrange(4), dice.randrange(4), dice.randrange(-3, 4)
+        node = Ranks(
+            WORLD.source, Y, tuple(map(Lit.of, candidates)), Fraction(below, 3), Fraction(above, 3), Fraction(target, 3)
+        )
+        fewer = [sum(v < c for v in values) for c in candidates]
+        more = [sum(v > c for v in values) for c in candidates]
+        expected.append([Fraction(s) * node.grid * 3 for s in node.scores(fewer, more, len(values))])
+        asked.append(f"map (score (fun v : Z => v) {below} {above} ({target}) {coq(values)}) {coq(list(candidates))}")
+
+    assert compute(asked) == expected
+
+
+def _steps(most):
+    return [(dice.randrange(2), dice.randrange(2)) for _ in range(dice.randrange(most + 1))]
+
+
+def test_the_cost_of_charges_is_that_of_the_ledger(compute):
+    asked, expected = [], []
+    for _ in range(60):
+        charges = [(_steps(3), Fraction(dice.randrange(1, 9), dice.randrange(1, 5))) for _ in range(dice.randrange(9))]
+        tree = CostTree((Fraction(0),))
+        for address, amount in charges:
+            tree.add(tuple((str(g), str(k)) for g, k in address), (amount,))
+        expected.append([tree.total[0].numerator, tree.total[0].denominator])
+        asked.append(f"ratio (ledger_cost Z.eq_dec Z.eq_dec ({coq(charges)} : list (list (Z * Z) * Q)))")
+
+    assert compute(asked) == expected
+
+
+def test_a_release_is_charged_where_the_code_charges_it(compute):
+    asked, expected = [], []
+    for _ in range(60):
+        touched = [_steps(3) for _ in range(dice.randrange(1, 5))]
+        cells = {_cell(steps): steps for steps in touched}
+        expected.append(sorted(_address(cell) for cell in charged(cells)))
+        asked.append(
+            "map (fun c => flat_map (fun s => [fst s; snd s]) c) "
+            f"(charged Z.eq_dec Z.eq_dec 4 ({coq(touched)} : list (list (Z * Z))))"
+        )
+
+    assert [sorted(each) for each in compute(asked)] == expected
+
+
+def _cell(steps):
+    cell = Cell(None, "charged", "charged")
+    for g, k in steps:
+        cell = Cell(cell, str(g), Lit.of(k))
+    return cell
+
+
+def _address(cell):
+    return [n for step in cell.path()[1:] for n in (int(step.partition), step.key.value)]
