@@ -20,14 +20,18 @@ checked, for all tables, all sizes and all ε. `make prove` checks all of them a
 between them:
 
 - *The engine does what the definition says.* That Polars' filter, stable sort, slice, … are the functions defined
-  here is tested: every operation has property tests against the true distance, and an exhaustive small world
+  here is tested: Coq computes the definitions on random tables, and the engine must give the same
+  (`tests/proofs/test_definitions.py`, which also compares the rules of slices, the cost of the ledger and the cells
+  that are charged); every operation has property tests against the true distance, and an exhaustive small world
   (`tests/ops`).
 - *The samplers draw from the stated law.* Exact laws are compared with OpenDP's samplers and with ours by
   `make verify` ([verified.md](verified.md)).
 - *The operating system's randomness.*
 
-Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets, and that the ledger's incremental
-tree (`budget/tree.py`) computes the formula of `Cells.v`, which `tests/budget` compares with linear programmes.
+Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets; that a sum of maxima is largest at a
+vertex; the extra step where noise is drawn on a coarser grid; and that the ledger's incremental tree
+(`budget/tree.py`) computes the formula of `Cells.v`. Joins, per-person aggregation, lone shifts and private keys are
+proved, but are not operations or mechanisms of the library yet.
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
 used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,
@@ -61,7 +65,7 @@ def entry(each: Theorem, axioms: tuple[str, ...]) -> list[str]:
     lines = [f"### {each.name.replace('_', ' ')}", ""]
     if each.words:
         lines += [each.words, ""]
-    lines += ["```coq", each.statement, "```", ""]
+    lines += ["```text", each.statement, "```", ""]
     about = [f"Operation: `{op}`." for op in each.ops] if len(each.ops) == 1 else []
     about += [f"Mechanism: `{name}`." for name in each.mechanisms]
     lines += [" ".join([f"`proofs/{each.file}.v`, line {each.line}. Rests on: {rests(axioms)}.", *about]), ""]
