@@ -119,16 +119,24 @@ def shortcuts(text: str) -> list[str]:
 
 
 def find_coq(install: bool) -> str | None:
-    """Coq's compiler; installed from Debian's packages if that is allowed and wanted."""
-    coqc = shutil.which("coqc")
+    """Coq's compiler, if Coquelicot is there too; both are installed from Debian's packages if allowed and wanted."""
+    coqc = complete_coq()
     if coqc is None and install and shutil.which("apt-get") and os.geteuid() == 0:
         print(f"installing {' and '.join(PACKAGES)} …")
         run = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES]
         if subprocess.run(run, stdout=subprocess.DEVNULL).returncode:
             subprocess.run(["apt-get", "update", "-qq"], stdout=subprocess.DEVNULL)
             subprocess.run(run, stdout=subprocess.DEVNULL)
-        coqc = shutil.which("coqc")
+        coqc = complete_coq()
     return coqc
+
+
+def complete_coq() -> str | None:
+    coqc = shutil.which("coqc")
+    if coqc is None:
+        return None
+    where = subprocess.run([coqc, "-where"], capture_output=True, text=True).stdout.strip()
+    return coqc if (Path(where) / "user-contrib" / "Coquelicot").is_dir() else None
 
 
 def compile_file(coqc: str, folder: Path, name: str) -> str:
@@ -208,7 +216,7 @@ def main() -> None:
     coqc = find_coq(not options.no_install)
     if coqc is None:
         sys.exit(
-            "Coq is not installed, and may not be installed from here.\n"
+            "Coq with Coquelicot is not installed, and may not be installed from here.\n"
             f"On Debian and Ubuntu: sudo apt install {' '.join(PACKAGES)}. Then run make prove again."
         )
     check_all(coqc)

@@ -97,8 +97,8 @@ def bound(z):
 @pytest.fixture(scope="module")
 def compute(tmp_path_factory):
     """Coq computes a list of expressions, each a list of whole numbers or a list of such lists."""
-    if shutil.which("coqc") is None:
-        pytest.skip("Coq is not installed: apt install coq libcoq-coquelicot")
+    if prove.find_coq(install=False) is None:
+        pytest.skip("Coq with Coquelicot is not installed: apt install coq libcoq-coquelicot")
     folder = tmp_path_factory.mktemp("definitions")
     for name in FILES:
         shutil.copy(PROOFS / f"{name}.v", folder)

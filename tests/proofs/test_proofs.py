@@ -144,9 +144,8 @@ def test_axioms_are_read_from_what_coq_prints():
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
     """All proofs, checked in a folder of their own, and the page that says so."""
-    coqc = shutil.which("coqc")
-    if coqc is None:
-        pytest.skip("Coq is not installed: apt install coq libcoq-coquelicot")
+    if prove.find_coq(install=False) is None:
+        pytest.skip("Coq with Coquelicot is not installed: apt install coq libcoq-coquelicot")
     root = tmp_path_factory.mktemp("checked")
     (root / "src").symlink_to(ROOT / "src")  # the page names the files of the rules
     folder = root / "proofs"
