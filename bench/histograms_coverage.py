@@ -22,7 +22,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 
 from histograms_families import Histograms, families, small  # noqa: E402
 
-from privjail.histograms import Law, ours  # noqa: E402
+from privjail.histograms import Law  # noqa: E402
+from privjail.histograms import block_tree as ours  # noqa: E402
 
 EPSILONS = (0.03, 0.3, 2.0)
 QUERIES = 8

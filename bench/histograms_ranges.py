@@ -23,7 +23,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 
 from histograms_families import families  # noqa: E402
 
-from privjail.histograms import PrivateHistogram, ahp, hierarchy, identity, ours, partition, php, wavelet  # noqa: E402
+from privjail.histograms import PrivateHistogram, ahp, hierarchy, identity, partition, php, wavelet  # noqa: E402
+from privjail.histograms import block_tree as ours  # noqa: E402
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0)
 SEED, BINS = 211, (256, 1000, 4096)  # nothing was chosen by looking at this seed

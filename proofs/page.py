@@ -75,9 +75,10 @@ def entry(each: Theorem, axioms: tuple[str, ...]) -> list[str]:
 def homes(folder: str, pattern: str) -> dict[str, str]:
     """The file in which each operation or mechanism is written."""
     found = {}
-    for path in sorted((HERE.parent / "src" / "privjail" / folder).glob("*.py")):
+    where = HERE.parent / "src" / "privjail" / folder
+    for path in sorted(where.rglob("*.py")):
         for name in re.findall(pattern, path.read_text(encoding="utf-8"), re.M):
-            found[name] = path.stem
+            found[name] = path.relative_to(where).with_suffix("").as_posix()
     return found
 
 
@@ -92,7 +93,7 @@ def listed(found: list[Theorem], what: str, folder: str, home: dict[str, str]) -
     for name in sorted(about):
         names = ", ".join(f"{each.name.replace('_', ' ')} ({each.file}.v:{each.line})" for each in about[name])
         file = home.get(name, "?")
-        lines.append(f"| `{name}` | {names} | `{folder}/{file}.py` | `tests/{folder}/test_{file}.py` |")
+        lines.append(f"| `{name}` | {names} | `{folder}/{file}.py` | `tests/{folder}/test_{Path(file).name}.py` |")
     return [*lines, ""]
 
 

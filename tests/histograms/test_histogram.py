@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privjail.errors import DPError, PlanError
-from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, ours, partition, wavelet
+from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, block_tree as ours, partition, wavelet
 from privjail.histograms.nested import Nest, NestedSpread
 
 

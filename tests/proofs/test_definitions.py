@@ -1,7 +1,7 @@
 """The definitions that the theorems are about, run inside Coq and compared with the code that is shipped.
 
 A theorem about another function would prove nothing. So the definitions of proofs/ are computed by Coq on random inputs,
-and must give what the engine, ops/slice.py, plan/cells.py, budget/tree.py and tests/tables.py give.
+and must give what the engine, ops/rows/slice.py, plan/cells.py, budget/tree.py and tests/tables.py give.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from privjail.budget.tree import CostTree
-from privjail.ops.compare import Compare
-from privjail.ops.filter import Filter
-from privjail.ops.group_head import GroupHead
-from privjail.ops.isin import IsNull
-from privjail.ops.logic import Not
-from privjail.ops.ranks import Ranks
-from privjail.ops.slice import Slice, compose, moves, width
-from privjail.ops.sort import Sort
-from privjail.ops.window import Lag, Window
+from privjail.ops.columns.compare import Compare
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.isin import IsNull
+from privjail.ops.columns.logic import Not
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.rows.slice import Slice, compose, moves, width
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.window import Lag, Window
 from privjail.plan.cells import Cell, charged
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
@@ -187,7 +187,7 @@ def test_the_scores_of_candidates_are_those_of_the_code(compute):
     for _ in range(30):
         values = [dice.randrange(4) for _ in range(dice.randrange(8))]
         below, above, target = dice.randrange(4), dice.randrange(4), dice.randrange(-3, 4)
-        node = Ranks(
+        node = QuantileScores(
             WORLD.source, Y, tuple(map(Lit.of, candidates)), Fraction(below, 3), Fraction(above, 3), Fraction(target, 3)
         )
         fewer = [sum(v < c for v in values) for c in candidates]

@@ -13,7 +13,7 @@ import pytest
 
 import privjail.mechanisms
 from privjail.mechanisms.mechanism import Mechanism
-from privjail.ops import everything
+from privjail.ops.registry import load_all
 from privjail.plan.node import registry
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ PROOFS = ROOT / "proofs"
 sys.path.insert(0, str(PROOFS))
 import prove  # noqa: E402
 
-everything.load()
+load_all()
 for found in pkgutil.iter_modules(privjail.mechanisms.__path__):
     importlib.import_module(f"privjail.mechanisms.{found.name}")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from privjail.encrypted.plans import Plan
 from privjail.errors import BudgetExceeded, DPError, PlanError
-from privjail.jail.events import LedgerError
-from privjail.jail.store import SQLiteStore
+from privjail.server.ledger.events import LedgerError
+from privjail.server.ledger.store import SQLiteStore
 
 
 class Spending:
