@@ -1,13 +1,16 @@
 """Cells: parts of the data that exclude each other.
 
-A *cell* is a data set, or the rows of a cell where one column has one value. It is written as a path:
-data set / city=Kobe / sex=F. A *partition* of a cell is named by the rows (the base) and the column it is made with;
-its parts are the cells with the same path and partition but another value (the key). A row is in at most one of them.
+A *cell* is a whole data set, or the rows of another cell where a column has a given value (the key). It is written as
+a path, such as: data set / city=Kobe / sex=F. The cells city=Kobe, city=Nara, … are the *parts* of one *partition* of
+the data set. A partition is identified by the column and by the rows (the *base*) whose column it is. A row is in at
+most one part of a partition.
 
-Every cell has a share η. Take two neighbouring tables (one privacy unit, i.e. a row or all rows of a user, is added or
-removed) and a shortest script of insertions and deletions between them. η(cell) is the share of these edits whose row
-lies in the cell. So 0 ≤ η ≤ 1 for a data set, and the parts of one partition of p have Σ η(part) ≤ η(p), because each
-edited row has one value of the column.
+*Shares.* Two tables are neighbours if one has one privacy unit more than the other (a row, or all rows of a user).
+Take a shortest script of single-row insertions and deletions (*edits*) that turns one of two neighbours into the
+other. The share η(cell) is the number of edits whose row lies in the cell, divided by the bound on all edits of the
+base. Hence η ≤ 1 for a data set. For each partition of a cell p, Σ η(part) ≤ η(p), because an edited row has one value
+of the column. A base that a slice, window or group_head makes from some cells has its own edits; they are attributed
+to those cells in proportion to their shares, so both inequalities hold for its partitions as well.
 """
 
 from collections.abc import Iterable
@@ -48,9 +51,9 @@ class Cell:
 
 
 def partitions(cells: Iterable[Cell]) -> list[tuple[Cell, list[Cell]]]:
-    """All partitions on the paths to some cells: the cell that is divided, and those of its parts that occur.
+    """All partitions on the paths to some cells: each divided cell, with those of its parts that lie on a path.
 
-    Upper partitions come before those of their parts.
+    The partitions of a cell come before the partitions of its parts.
     """
     parts: dict[tuple[Cell, tuple[int, int]], list[Cell]] = {}
     on_paths = {above for cell in cells for above in cell.path()}

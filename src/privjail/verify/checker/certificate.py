@@ -53,12 +53,20 @@ class Certificate:
         """A node that was checked before: no node can rest on a later one, or on itself."""
         return self.checked[place_in(self.checked, index)]
 
+    def rows(self, index: Any) -> Rows:
+        """Rows that were checked before."""
+        found = self.node(index)
+        if not isinstance(found, Rows):
+            raise CannotCheck("a reference to rows that are none")
+        return found
+
     def cell(self, index: Any) -> Cell:
+        """A cell, with the path that leads to it."""
         written = self.written_cells[place_in(self.written_cells, index)]
         if "of" not in written:
             return Cell(place_in(self.data_sets, written["data set"]))
-        step = Step(written["base"], written["by"], constant(written["key"]))
-        return self.cell(written["of"]).extended(step)
+        base, by = self.rows(written["base"]).node, place_in(self.checked, written["by"])
+        return self.cell(written["of"]).extended(Step(base, by, constant(written["key"])))
 
     def cells(self, indices: list[Any]) -> tuple[Cell, ...]:
         return tuple(dict.fromkeys(self.cell(index) for index in indices))

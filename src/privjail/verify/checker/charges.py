@@ -1,8 +1,12 @@
 """Charges: whether a release was paid for in every part of the data that it depends on.
 
-The ledger keeps what was spent in each cell, and takes cost(p) = own(p) + Σ over partitions of p of max cost(part):
-*parallel composition*, since a privacy unit's edits are shared out among the parts. So a charge in a cell protects all
-that lies below it, and a release may be charged in two cells instead of above them only if they exclude each other.
+The ledger keeps what was spent in each cell. What counts against the budget is, from the leaves up,
+
+    cost(p) = spent in p + Σ over partitions of p of max cost(part)         (parallel composition),
+
+because the edits of a privacy unit are shared out among the parts of a partition. A charge in a cell covers the cell
+and everything below it. Two charges may stand in two cells, instead of one in a common ancestor, only if the cells
+exclude each other inside one partition.
 """
 
 from fractions import Fraction
@@ -10,9 +14,9 @@ from itertools import combinations
 from typing import Any
 
 from privjail.verify.checker.cells import Cell
+from privjail.verify.checker.certificate import Certificate
 from privjail.verify.checker.mechanisms import Mechanism, cost
 from privjail.verify.checker.numbers import Numbers
-from privjail.verify.checker.rows import Rows
 from privjail.verify.checker.verdict import Refuted, Report
 
 Charge = tuple[Cell, list[Fraction]]
@@ -23,17 +27,17 @@ def check_charges(
     on_own_grid: bool,
     value: Numbers,
     charges: list[Charge],
-    notions: list[dict[str, Any]],
-    nodes: list[Any],
+    certificate: Certificate,
     report: Report,
 ) -> None:
-    """Each charge must be the mechanism's cost, and the charged cells must cover all cells of the value."""
+    """Each charge must be at least the mechanism's cost, and the charged cells must cover all cells of the value."""
     due: set[Cell] = set()
     for data_set in {cell.data_set for cell in value.cells}:
-        notion = notions[data_set]
-        split = is_proportional(mechanism, on_own_grid, value, notion)
-        cells = [cell for cell in value.cells if cell.data_set == data_set]
-        due |= {cell if split else above_shared_partitions(cell, nodes) for cell in cells}
+        notion = certificate.data_sets[data_set].notion
+        cells = {cell for cell in value.cells if cell.data_set == data_set}
+        if not is_proportional(mechanism, on_own_grid, value, notion):
+            cells = {above_shared_partitions(cell, certificate) for cell in cells}
+        due |= cells
         least = cost(mechanism, notion)
         for paid in (paid for cell, paid in charges if cell.data_set == data_set):
             for each, needed in zip(paid, least, strict=True):
@@ -46,32 +50,33 @@ def check_charges(
 
 
 def is_proportional(mechanism: Mechanism, on_own_grid: bool, value: Numbers, notion: dict[str, Any]) -> bool:
-    """Whether a share t of the edits causes at most a share t of the loss. Only then may the parts be charged.
+    """Whether a share t of a privacy unit's edits causes at most a share t of the privacy loss.
 
-    Not where the value's distance is a constant, which the parts do not share; not on a coarser grid, where rounding
-    adds a whole step however small the move is; and δ of a Gaussian does not shrink in proportion.
+    Parallel composition over the parts of a partition needs that, where a unit can have rows in several parts. It is
+    false if the distance is a constant, which does not shrink with the share; if noise is drawn on a coarser grid,
+    where rounding adds a whole step however small the change is; and for the δ of a Gaussian. It is true otherwise:
+    ε is proportional to the distance, ρ to its square.
     """
     if value.has_constant_bound or not on_own_grid:
         return False
     return not (mechanism.kind == "gaussian" and notion["kind"] == "approx")
 
 
-def above_shared_partitions(cell: Cell, nodes: list[Any]) -> Cell:
-    """The lowest cell above all partitions in which one privacy unit may change rows of several parts at once.
+def above_shared_partitions(cell: Cell, certificate: Certificate) -> Cell:
+    """The lowest cell above all partitions in which one privacy unit can change several parts at once.
 
-    That is possible where a unit can cause more than one edit of the rows that are partitioned.
+    It can if it causes more than one edit of the base that is partitioned.
     """
     for depth, step in enumerate(cell.steps):
-        base = nodes[step.base]
-        if not isinstance(base, Rows) or base.edits > 1:
+        if certificate.rows(step.base).edits > 1:
             return cell.ancestor(depth)
     return cell
 
 
 def exclusive(cells: set[Cell]) -> set[Cell]:
-    """Cells that all exclude each other: two that do not are replaced by their lowest common ancestor.
+    """Replace two cells that do not exclude each other by their lowest common ancestor, until all do.
 
-    That is sound, since a charge in a cell protects all that lies below it.
+    That is sound: a charge in a cell covers everything below it.
     """
     left = set(cells)
     while True:
@@ -91,7 +96,7 @@ def common_depth(a: Cell, b: Cell) -> int:
 
 
 def exclude_each_other(a: Cell, b: Cell) -> bool:
-    """Whether two cells part ways inside one partition, with two different keys; data sets are charged each."""
+    """Whether two cells lie in different parts of one partition. Data sets have separate budgets."""
     if a.data_set != b.data_set:
         return True
     depth = common_depth(a, b)

@@ -1,7 +1,8 @@
-"""The one loop: each node's claims must follow from those of its inputs; then the release must follow from its value's.
+"""The loop over the nodes of a certificate, inputs first, and the release at the end.
 
-So an error is reported where it is made. What a node claims, and not what was derived for it, is what later nodes
-rest on: a claim that is larger than needed does no harm.
+For each node, facts are derived from the *claimed* facts of its inputs and compared with its own claims: each claimed
+bound must be at least the derived one. So an error is reported at the node where it is made, and by induction all
+claims are true if the verdict is "ok".
 """
 
 from dataclasses import replace
@@ -43,6 +44,7 @@ def check(certificate: Any) -> Report:
 
 
 def check_all(given: Any, report: Report) -> None:
+    """Raises Refuted or CannotCheck at the first problem; ``report.place`` says where."""
     certificate = read_certificate(given)
     for i, node in enumerate(given["nodes"]):
         report.place = f"node {i} ({node['kind']!s:.40})"
@@ -78,7 +80,7 @@ def check_node(
 
 
 def require_same_rows(fields: list[Any], of_first: bool) -> None:
-    """All columns belong to the rows of one base; for a node over rows (its first field), to those."""
+    """All columns of a node belong to one base; if its first field is rows (``of_first``), to the base of those."""
     columns = [x for each in fields for x in (each if isinstance(each, list) else [each]) if isinstance(x, Column)]
     bases = {column.base for column in columns if column.base is not None}
     if len(bases) > 1 or (of_first and bases and bases != {fields[0].base}):
@@ -86,7 +88,7 @@ def require_same_rows(fields: list[Any], of_first: bool) -> None:
 
 
 def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certificate: Certificate) -> Rows:
-    """The facts of rows, from those of their input. A filter takes the claimed cells, if they hold all it keeps."""
+    """The facts of rows, by the rule of their kind. A filter has a choice of cells: it checks the claimed ones."""
     node = len(certificate.checked)
     match kind, fields:
         case "source", [index]:
@@ -100,8 +102,7 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
         case "window", [Rows() as input_, before, after]:
             return rows.window(node, input_, before, after)
         case "group_head", [Rows() as input_, Column() as key, most]:
-            base = certificate.node(input_.base)
-            assert isinstance(base, Rows)
+            base = certificate.rows(input_.base)
             by_owner = base.kind == "source" and is_owner(key, certificate)
             return rows.group_head(node, input_, most, by_owner, base.cells)
     raise CannotCheck(f"rows by {kind!s:.40} with these fields")
@@ -116,10 +117,10 @@ def is_owner(key: Column, certificate: Certificate) -> bool:
 
 
 def read_column(node: int, kind: str, fields: list[Any], certificate: Certificate) -> Column:
-    """A column whose values are those of another one: its domain, and the rows that it belongs to.
+    """A column whose values are taken from elsewhere: it has the domain of that column.
 
-    column: of a data set. carried: the same values in rows that were made from the column's rows. lag: in a window,
-    the value k rows above; null where there is no such row.
+    "column": a column of a data set. "carried": the values of a column in rows that a slice, group_head or window
+    made from the column's rows. "lag": over a window, the value k rows above, null where there is no such row.
     """
     match kind, fields:
         case "column", [Rows(kind="source") as source, name]:
@@ -141,7 +142,7 @@ def read_column(node: int, kind: str, fields: list[Any], certificate: Certificat
 
 
 def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
-    """The facts of private numbers, from those of their inputs."""
+    """The facts of private numbers, by the rule of their kind."""
     match kind, fields:
         case "tally", [Rows() as input_, [*keys], column]:
             return numbers.tally(input_, keys, column)
@@ -182,5 +183,4 @@ def check_release(release: dict[str, Any], certificate: Certificate, report: Rep
     report.require("the sensitivity", sensitivity, value.sensitivity(NORMS[mechanism.kind]))
     on_own_grid = check_noise(mechanism, noise, value, sensitivity)
     charges = [(certificate.cell(cell), [number(x) for x in cost]) for cell, cost in release["charges"]]
-    notions = [each.notion for each in certificate.data_sets]
-    check_charges(mechanism, on_own_grid, value, charges, notions, certificate.checked, report)
+    check_charges(mechanism, on_own_grid, value, charges, certificate, report)

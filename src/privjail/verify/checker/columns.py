@@ -1,8 +1,8 @@
 """Columns: whether the claimed domain of a column holds every value that can stand in it.
 
 A column belongs to the rows of one *base* (a data set, or rows that a slice, window or group_head makes). Two columns
-are combined only if they have the same base: otherwise values of different rows would meet, and one changed row could
-change many. A public constant has no base and goes with all rows.
+are combined only if they have the same base. Otherwise row i of one would meet row i of the other, and one inserted row
+would change all pairs after it. A public constant has no base and can be combined with all columns.
 """
 
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def all_results(column: Column) -> list[Any]:
 
 
 def representable(result: Any, type_: str) -> list[Any]:
-    """A result in a column of this type. One beyond the type is null, and another one reaches the end of the type."""
+    """A result as a column of this type holds it: null if it is beyond the type, and then the type's end is reached."""
     least, most = (LOWEST_INT, HIGHEST_INT) if type_ == "Int64" else (-LARGEST_FLOAT, LARGEST_FLOAT)
     if type(result) not in (int, float) or least <= result <= most:
         return [result]
@@ -110,7 +110,7 @@ def constants_in(fields: Any) -> list[Any]:
 def can_be_true(condition: Column, by: Column, key: Any) -> bool:
     """Whether a condition can be true in a row where the column ``by`` has this value.
 
-    The condition is evaluated as far as it depends on ``by`` and public constants alone; otherwise it may be true.
+    The condition is evaluated if it depends on ``by`` and public constants alone. Otherwise it may be true.
     """
     known = {by.node: key}
     for column in condition.with_ancestors:

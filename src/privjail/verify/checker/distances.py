@@ -4,8 +4,9 @@ A distance is the maximum of some *linear forms* over the shares η of cells (se
 
     constant + Σ coefficient(cell)·η(cell),      all coefficients ≥ 0.
 
-The sensitivity is the largest value of a distance over all η that are possible. The possible η form a polytope: η = 1
-for a data set, and Σ η(part) ≤ η(p) for each partition of a cell p. So no linear program is needed:
+The sensitivity is the largest value of a distance over all possible shares. The possible shares form a polytope:
+η ≤ 1 for a data set, η ≥ 0, and Σ η(part) ≤ η(p) for each partition of a cell p. It is a tree, so no linear program
+is needed:
 
 - *Largest value of a form.* For one partition, Σ V(part)·η(part) with Σ η(part) ≤ η(p) is largest if the part with
   the largest V gets all of η(p). From the leaves up, V(p) = coefficient(p) + Σ over partitions of p of max V(part).
@@ -14,7 +15,7 @@ for a data set, and Σ η(part) ≤ η(p) for each partition of a cell p. So no 
   in η, so it is largest at a vertex of the polytope. At a vertex each partition of a cell with η = 1 gives 1 to one
   part (or none, which is never larger) and 0 to the others. All vertices are tried.
 
-Several data sets are taken to move at the same time, which is never less than what one unit can do.
+Several data sets are assumed to change at the same time. That is never less than what one privacy unit can change.
 """
 
 from collections import defaultdict
@@ -61,7 +62,7 @@ NO_DISTANCE: Distance = (LinearForm(ZERO, {}),)
 
 
 def maximum(distances: Iterable[Distance]) -> Distance:
-    """The largest of several distances; nothing moves by nothing."""
+    """The largest of several distances; 0 if there are none."""
     forms: list[LinearForm] = []
     for form in (form for distance in distances for form in distance):
         if form not in forms:
@@ -84,7 +85,7 @@ def plus(a: Distance, b: Distance) -> Distance:
 
 
 def times(distance: Distance, factor: Number) -> Distance:
-    """A distance times a number ≥ 0. Nothing times infinity is nothing: what cannot move does not."""
+    """A distance times a number ≥ 0. Zero times infinity is zero: a column that is always 0 adds nothing to a sum."""
     if not factor:
         return NO_DISTANCE
     return maximum(
@@ -94,6 +95,7 @@ def times(distance: Distance, factor: Number) -> Distance:
 
 
 def largest(distance: Distance) -> Number:
+    """The sensitivity of a number with this distance."""
     return max(form.largest() for form in distance)
 
 
@@ -102,16 +104,18 @@ def vertices(distances: Iterable[Distance]) -> list[frozenset[Cell]]:
     cells = {cell for distance in distances for form in distance for cell in form.coefficients}
     found = [frozenset(Cell(cell.data_set) for cell in cells)]
     for divided, parts in partitions(cells):
-        found = [
-            chosen | {part} if part else chosen for chosen in found for part in (parts if divided in chosen else [None])
-        ]
+        outside = [chosen for chosen in found if divided not in chosen]  # nothing to choose below a cell with η = 0
+        found = outside + [chosen | {part} for chosen in found if divided in chosen for part in parts]
         if len(found) > MOST_VERTICES:
             raise CannotCheck(f"more than {MOST_VERTICES} combinations of groups")
     return found
 
 
 def largest_euclidean(distances: list[Distance]) -> Number:
-    """The largest Euclidean norm of a vector whose elements can move this far; rounded down, by less than 2**-100."""
+    """The largest Euclidean norm of a vector whose elements have these distances.
+
+    The square root is rounded down, by less than 2**-100: that much the certificate may be below it.
+    """
     largest_square: Number = ZERO
     for chosen in vertices(distances):
         moves = [max(form.at(chosen) for form in distance) for distance in distances]

@@ -1,18 +1,20 @@
 """Domains: which values a column may hold, and the critical values at which an operation on it is tried.
 
-*Why critical values are enough.* Between two neighbouring critical values each row-wise operation (operations.py) is
-monotone in each of its inputs. So over a box of inputs its smallest and largest results, and whether a result can be
-null, are found at the corners of the box. The critical values are
+*Why critical values are enough.* Each row-wise operation (operations.py) is monotone in each of its inputs between two
+neighbouring critical values. So its smallest and largest results over all inputs are at combinations of critical
+values, and so is a null if one can come out (a result beyond 64 bits is an extreme one). Per operation: + and - are
+monotone everywhere; * and / change direction at 0; abs turns at 0; round, floor, ceil, sqrt, exp, log, clip and casts
+between numbers are monotone; cut, recode, isin and comparisons with a constant are constant between their constants;
+where and fillnull give one of their inputs. The critical values are
 
 - both ends of the range (of the 64-bit type, where there is no bound), and every label of a category;
 - 0, ±1, ±1/2 and the floats next to 0: signs change there, division and logarithm diverge there;
-- every constant of the operation (edges of a cut, bounds of a clip, keys of a recode, …), and the whole numbers and
-  floats
-  next to it: a comparison or a rounding changes there;
+- every constant of the operation (edges of a cut, bounds of a clip, keys of a recode, …), with the whole numbers and
+  floats next to it: comparisons and rounding change there;
 - null, if the column is nullable.
 
-Three operations are not monotone between them: the remainder, the length of a text and parts of a date. What they can
-give in between is stated in operations.py (``results_in_between``).
+Three operations are not monotone in this sense: the remainder, the length of a text and parts of a date. Their extreme
+results are stated in operations.py (``results_in_between``).
 """
 
 from dataclasses import dataclass
@@ -95,7 +97,7 @@ class Domain:
 
 
 def read_domain(given: dict[str, Any]) -> Domain:
-    """A domain as certificates spell it. Rounding a bound to the column's type keeps all values of that type."""
+    """A domain as certificates spell it. Rounding a bound to the column's type excludes no value of that type."""
     kind, nullable = given["type"], truth(given["null"])
     if kind == "untyped":
         kind = "string"

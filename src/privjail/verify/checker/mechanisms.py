@@ -1,9 +1,9 @@
 """Mechanisms: how much noise each must have at least, and what a release costs in each notion of privacy.
 
-Noise is stated for a sensitivity that the certificate names, and that was compared with the derived one before.
-Laplace, noisy max and above threshold draw whole steps of a grid. On the value's own grid a change by at most Δ is a
-change by at most floor(Δ/grid) steps. A coarser grid (a multiple of the value's own) rounds the value first, which
-adds at most one step to each element that moves.
+The sensitivity Δ here is the one that the certificate states for its noise; it was found to be large enough before.
+Laplace, noisy max and above threshold add whole steps of a grid. If that is the value's own grid, a change by at most Δ
+is a change by at most floor(Δ/grid) steps. If it is a coarser one (a multiple of the value's own), the value is
+rounded to it first, which adds at most one step to the change of each element.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,9 @@ from privjail.verify.checker.verdict import CannotCheck, Refuted
 NORMS = {"laplace": "l1", "gaussian": "l2", "exponential": "linf", "noisy_max": "linf", "above_threshold": "linf"}
 
 GAUSSIAN_STEPS = 2.0**40  # Gaussian noise is drawn on a grid of at most σ / 2**40
-FLOATS_ARE_CLOSE = 1e-9  # relative error that is granted to the δ of a Gaussian, computed in floats
-DECIMALS_ARE_CLOSE = Fraction(1, 10**12)  # and to a Rényi divergence, computed in decimals
+# What is computed here with rounding may be off by this much (relatively), in the certificate's favour.
+FLOAT_ERROR = 1e-9  # of the δ of a Gaussian
+DECIMAL_ERROR = Fraction(1, 10**12)  # of a Rényi divergence
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def enough_gaussian(mechanism: Mechanism, noise: Noise) -> bool:
     ratio = float(sigma / sensitivity) if sensitivity else inf
     discrete = noise.value.size * (1 + exp(epsilon)) / (12 * GAUSSIAN_STEPS**2)
     delta = normal_cdf(0.5 / ratio - epsilon * ratio) - exp(epsilon) * normal_cdf(-0.5 / ratio - epsilon * ratio)
-    return delta * (1 - FLOATS_ARE_CLOSE) + discrete <= mechanism.delta
+    return delta * (1 - FLOAT_ERROR) + discrete <= mechanism.delta
 
 
 def normal_cdf(x: float) -> float:
@@ -192,4 +193,4 @@ def renyi_cost(mechanism: Mechanism, rho: Fraction, order: Fraction) -> Fraction
     with localcontext(Context(60)):
         e, a = (Decimal(x.numerator) / x.denominator for x in (mechanism.epsilon, order))
         response = (((a * e).exp() + ((1 - a) * e).exp()).ln() - (1 + e.exp()).ln()) / (a - 1)
-    return min(order * rho, Fraction(response) * (1 - DECIMALS_ARE_CLOSE))
+    return min(order * rho, Fraction(response) * (1 - DECIMAL_ERROR))

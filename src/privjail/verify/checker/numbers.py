@@ -1,13 +1,13 @@
 """Private numbers and vectors: how far each element can move, and all of them together.
 
 The *sensitivity* in a norm (L1, L2, L∞) is the largest change of the vector, in that norm, between neighbouring
-tables. Two ways to bound it are known here. Either each element has a distance of its own, and all may move at once.
-Or ``one_moves`` bounds the sum of all changes: one edit of the rows moves one element only (a count by groups), so
-the L1 norm is at most that, and no other norm is larger than L1.
+tables. It is bounded in one of two ways. In general each element has a distance of its own, and all elements may move
+at once. If each edit of the rows moves one element only (counts by group), a bound on the *sum* of all changes is
+known. That is the L1 norm, and no other norm is larger.
 
-A value also has a *grid*: a public number of which every element is a multiple, whatever the data. Noise is drawn in
-steps of a grid, and noise on a grid that the value does not lie on would show where it lies. And it is *monotone* if
-adding a privacy unit moves all elements in the same direction.
+A vector also has a *grid*: a public number of which every element is a multiple, whatever the data. Noise is drawn in
+steps of a grid; if the value did not lie on it, the answer would show its position between two steps. And a vector is
+*monotone* if adding a privacy unit never moves one element up and another one down.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,8 @@ from privjail.verify.checker.verdict import CannotCheck, Number, Refuted, Report
 
 ONE = Fraction(1)
 MOST_ELEMENTS = 10**6  # of vectors whose elements are looked at one by one
-SUM_BITS = 30  # the largest summand has at most this many steps of the grid, in bits
-LEAST_EXPONENT = -990
+SUM_BITS = 30  # the largest summand is below 2**30 steps of the grid
+LEAST_EXPONENT = -990  # a finer grid would be below the smallest floats
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,31 @@ class Numbers:
     """A private vector; a single number is a vector of one element."""
 
     size: int
-    element: Callable[[int], Distance]  # how far one element can move by itself
-    one_moves: Distance | None  # if known: a bound on the sum of the changes of all elements
+    element_distance: Callable[[int], Distance]  # how far one element can move, whatever the others do
+    sum_of_changes: Distance | None  # a bound on the sum of the absolute changes of all elements, if one is known
     grid: Fraction
     cells: tuple[Cell, ...]  # the parts of the data that it depends on
     has_constant_bound: bool  # some part of its distance is a constant, not a multiple of η
     monotone: bool
 
-    def elements(self) -> list[Distance]:
-        return [self.element(i) for i in range(self.size)]
+    def element_distances(self) -> list[Distance]:
+        return [self.element_distance(i) for i in range(self.size)]
 
     def joint(self, norm: str) -> Distance:
-        """The distance in L1 (all elements move, by the sum) or L∞ (the largest of them)."""
-        if self.one_moves is not None:
-            return self.one_moves
-        return maximum(self.elements()) if norm == "linf" else reduce(plus, self.elements(), NO_DISTANCE)
+        """The distance of the whole vector in L1 (the sum over elements) or L∞ (the largest element)."""
+        if self.sum_of_changes is not None:
+            return self.sum_of_changes
+        each = self.element_distances()
+        return maximum(each) if norm == "linf" else reduce(plus, each, NO_DISTANCE)
 
     def sensitivity(self, norm: str) -> Number:
-        if norm == "l2" and self.one_moves is None:
-            return largest_euclidean(self.elements())
+        if norm == "l2" and self.sum_of_changes is None:
+            return largest_euclidean(self.element_distances())
         return largest(self.joint(norm))
 
     def one_number(self, distance: Distance) -> "Numbers":
         """A single number that depends on the same data."""
-        return replace(self, size=1, element=lambda _: distance, one_moves=distance)
+        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance)
 
 
 def common_grid(*grids: Fraction) -> Fraction:
@@ -82,18 +83,18 @@ def common_grid(*grids: Fraction) -> Fraction:
 def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
     """Counts of rows, or sums of a column, for each combination of the keys' values.
 
-    One edited row is in at most one group, and moves it by 1 or by at most max(|low|, |high|): ``one_moves``. A group
-    alone is moved by the edits in its own cell. All move in one direction if one row is edited and values have one
-    sign.
+    One edited row is in at most one group, and moves it by 1 or by at most max(|low|, |high|). So the sum of all
+    changes is at most that times the distance of the rows. One group is moved by the edits in its own cell only. The
+    vector is monotone if at most one row is edited and all values have the same sign.
     """
-    reach, grid, one_sign = summand(column)
+    most_per_row, grid, one_sign = summand(column)
     values = [key.domain.keys() for key in keys]
     if not all(values):
         raise Refuted("a key has no finite list of values")
-    whole = times(rows.distance, reach)
+    whole = times(rows.distance, most_per_row)
 
-    def element(i: int) -> Distance:
-        """Element i, counted with the last key fastest."""
+    def distance_of_group(i: int) -> Distance:
+        """The values of the keys for element i; those of the last key change fastest."""
         steps: list[Step] = []
         for key, its_values in zip(reversed(keys), reversed(values), strict=True):
             i, position = divmod(i, len(its_values))
@@ -101,11 +102,11 @@ def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
         return tuple(LinearForm(x.constant, {c.extended(*steps): v for c, v in x.coefficients.items()}) for x in whole)
 
     size, monotone = prod(map(len, values)), one_sign and rows.edits <= 1
-    return Numbers(size, element, whole, grid, rows.cells, rows.cap is not None, monotone)
+    return Numbers(size, distance_of_group, whole, grid, rows.cells, rows.cap is not None, monotone)
 
 
 def summand(column: Column | None) -> tuple[Fraction, Fraction, bool]:
-    """Of one row's part of a count or sum: the largest absolute value, the grid, and whether all have the same sign."""
+    """What one row adds to a count or sum: the largest absolute value, the grid, and whether it has only one sign."""
     if column is None or column.domain.type == "boolean":
         return ONE, ONE, True
     domain = column.domain
@@ -151,11 +152,11 @@ def public_number(value: Fraction) -> Numbers:
 
 def scale(a: Numbers, factor: Fraction) -> Numbers:
     """a·c moves |c| times as far; all in one direction if a did."""
-    size, whole = abs(factor), a.one_moves
+    size, whole = abs(factor), a.sum_of_changes
     return replace(
         a,
-        element=lambda i: times(a.element(i), size),
-        one_moves=None if whole is None else times(whole, size),
+        element_distance=lambda i: times(a.element_distance(i), size),
+        sum_of_changes=None if whole is None else times(whole, size),
         grid=a.grid * size or ONE,
     )
 
@@ -166,18 +167,18 @@ def offset(a: Numbers, constant: Fraction) -> Numbers:
 
 
 def absolute(a: Numbers) -> Numbers:
-    """| |x| - |y| | ≤ |x - y|; but what grew may now shrink."""
+    """| |x| - |y| | ≤ |x - y|. Not monotone: a number below 0 that grows has a shrinking absolute value."""
     return replace(a, monotone=False)
 
 
 def element(a: Numbers, i: int) -> Numbers:
-    """One element depends on its own cells only; a constant bound does not tell in which cells the rows are.
+    """One element depends on its own cells only; but a constant bound does not say which cells are its own.
 
-    A cell with an infinite coefficient need not be listed: such a number has no sensitivity and cannot be released.
+    Cells with an infinite coefficient are left out: the sensitivity is infinite, so the number cannot be released.
     """
     if type(i) is not int or not 0 <= i < a.size:
         raise CannotCheck("no such element")
-    alone = a.element(i)
+    alone = a.element_distance(i)
     own = (cell for form in alone for cell, coefficient in form.coefficients.items() if coefficient < inf)
     return replace(a.one_number(alone), cells=a.cells if a.has_constant_bound else tuple(dict.fromkeys(own)))
 
@@ -193,14 +194,15 @@ def extreme(a: Numbers) -> Numbers:
 
 
 def add(a: Numbers, b: Numbers) -> Numbers:
-    """Element by element. If in both one element moves per edit, the sums of all changes add up as well.
+    """a + b, element by element: distances add up, and so do bounds on the sum of all changes.
 
-    That bound is used where both depend on the same cells: otherwise the distances of the elements are smaller.
+    The bound on the sum is used if both vectors depend on the same cells. Otherwise the distances of the elements are
+    used, which take into account that edits in one cell are not in another.
     """
-    both, x, y = None, a.one_moves, b.one_moves
+    both, x, y = None, a.sum_of_changes, b.sum_of_changes
     if x is not None and y is not None and (a.size == 1 or terms(x) == terms(y)):
         both = plus(x, y)
-    return combined([a, b], a.size, lambda i: plus(a.element(i), b.element(i)), both)
+    return combined([a, b], a.size, lambda i: plus(a.element_distance(i), b.element_distance(i)), both)
 
 
 def terms(distance: Distance) -> tuple[set[Cell], bool]:
@@ -213,27 +215,27 @@ def stack(parts: list[Numbers], labels: list[Any]) -> Numbers:
     if not parts or len(parts) != len(labels):
         raise CannotCheck("a vector needs at least one part, and a label for each")
     count = len(parts)
-    return combined(parts, count * parts[0].size, lambda i: parts[i % count].element(i // count), None)
+    return combined(parts, count * parts[0].size, lambda i: parts[i % count].element_distance(i // count), None)
 
 
 def combined(
-    parts: list[Numbers], size: int, element: Callable[[int], Distance], one_moves: Distance | None
+    parts: list[Numbers], size: int, element_distance: Callable[[int], Distance], sum_of_changes: Distance | None
 ) -> Numbers:
-    """What holds for all parts, holds for the whole: the same length, a common grid, all their cells."""
+    """Several vectors of one length together: their common grid, and the cells of all of them."""
     if len({part.size for part in parts}) != 1 or size > MOST_ELEMENTS:
         raise Refuted("vectors of different size, or too long")
     cells = tuple(dict.fromkeys(cell for part in parts for cell in part.cells))
     grid, constant = common_grid(*(part.grid for part in parts)), any(part.has_constant_bound for part in parts)
-    return Numbers(size, element, one_moves, grid, cells, constant, monotone=False)
+    return Numbers(size, element_distance, sum_of_changes, grid, cells, constant, monotone=False)
 
 
 def check_claims(derived: Numbers, claims: dict[str, Any], cells: tuple[Cell, ...], report: Report) -> Numbers:
-    """Compare the claimed facts with the derived ones; the claimed ones are what later nodes rest on."""
+    """Compare the claimed facts with the derived ones. Later nodes use the claimed ones."""
     grid, constant, monotone = number(claims["grid"]), truth(claims["capped"]), truth(claims["monotone"])
     wrong = {
         "size": derived.size != claims["size"],
         "cells": not set(derived.cells) <= set(cells),
-        "grid": grid <= 0 or (derived.grid / grid).denominator != 1,  # every multiple of the derived grid must be on it
+        "grid": grid <= 0 or (derived.grid / grid).denominator != 1,  # all multiples of the derived grid lie on it
         "constant bound": derived.has_constant_bound and not constant,
         "direction": monotone and not derived.monotone,
     }

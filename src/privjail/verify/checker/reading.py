@@ -34,7 +34,7 @@ def bound(given: Any) -> Number:
 
 
 def whole_number(given: Any, least: int) -> int:
-    """A whole number of at least this size. A negative number of rows, say, could make a distance smaller."""
+    """A whole number of at least this size: a negative window, say, would make a distance smaller."""
     if type(given) is not int or given < least:
         raise Refuted(f"a whole number of at least {least} is needed")
     return given

@@ -5,7 +5,8 @@ claims for each table
 
     distance ≤ factor·Σ η(cell) over the claimed cells,      or ≤ cap, a constant, where a cap is claimed,
 
-and bounds on ``edits`` (of the base, of which these rows are a selection) and on ``most`` (the number of rows).
+and bounds on two numbers: ``most``, of rows that the table can have, and ``edits``, of insertions and deletions in its
+base. A *base* is a data set or what a slice, window or group_head makes; filters and sorts select rows of a base.
 
 Each rule below states the *stability* s of an operation: one edit of its input causes at most s edits of its output.
 Inputs that are d apart are joined by d single edits, so the outputs are at most s·d apart. For d = factor·Σ η(cell)
@@ -32,11 +33,11 @@ class Rows:
     node: int
     kind: str
     input: "Rows | None"  # None: a data set
-    parameters: tuple[Any, ...]  # of a slice: start and stop; of a window: how many rows are seen before and after
-    base: int  # the node whose rows these are a selection of
-    cells: tuple[Cell, ...]  # all rows that can differ between neighbouring tables lie in these
+    parameters: tuple[Any, ...]  # data set: its index; slice: start, stop; window: rows seen before and after
+    base: int  # the node of the base
+    cells: tuple[Cell, ...]  # every row lies in one of these, or was made from rows that do
     factor: Number
-    cap: Number | None  # None: no constant bound
+    cap: Number | None  # None: no constant bound is claimed
     edits: Number
     most: Number
 
@@ -44,7 +45,7 @@ class Rows:
     def distance(self) -> Distance:
         if self.cap is not None:
             return (LinearForm(self.cap, {}),)
-        if self.factor == inf and not self.cells:  # nothing bounds these rows, so an empty sum must not
+        if self.factor == inf and not self.cells:  # no bound is claimed; the empty sum over cells would be 0
             return (LinearForm(inf, {}),)
         return (LinearForm(ZERO, dict.fromkeys(self.cells, self.factor) if self.factor else {}),)
 
@@ -55,19 +56,19 @@ def data_set(node: int, index: int, rows_of_a_unit: Number) -> Rows:
 
 
 def rebased(node: int, kind: str, rows: Rows, parameters: tuple[Any, ...], times: int) -> Rows:
-    """Rows that start a new base, with this stability. Columns of the input have to be carried over to it."""
+    """Rows that are a new base, made by an operation with the stability ``times``."""
     made = replace(rows, node=node, kind=kind, input=rows, parameters=parameters, base=node)
     made = replace(made, factor=rows.factor * times, cap=None if rows.cap is None else rows.cap * times)
     return replace(made, edits=largest(made.distance))
 
 
 def sort(node: int, rows: Rows) -> Rows:
-    """Stability 1. The sort is stable and compares rows by themselves: the other rows keep their order."""
+    """Stability 1: the sort is stable, and the order of two rows does not depend on a third one."""
     return replace(rows, node=node, kind="sort", input=rows, parameters=())
 
 
 def filter_(node: int, rows: Rows, condition: Column, claimed: tuple[Cell, ...]) -> Rows:
-    """Stability 1: an edited row is kept or dropped, and no other row is affected. The cells may become smaller."""
+    """Stability 1: whether a row is kept depends on that row alone. The output may lie in smaller cells."""
     if condition.domain.type != "boolean":
         raise Refuted("a filter needs a condition that is true or false")
     for cell in rows.cells:
@@ -79,9 +80,10 @@ def filter_(node: int, rows: Rows, condition: Column, claimed: tuple[Cell, ...])
 
 
 def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed: tuple[Cell, ...]) -> bool:
-    """Whether all rows of a cell that a filter keeps lie in those parts of it, by one column, that are claimed.
+    """Divide a cell by the column ``by``: do all rows that the filter keeps lie in parts that are claimed?
 
-    For each value of the column, null included: its part is claimed, or the condition cannot be true there.
+    They do if for each value of the column, null included, its part is claimed or the condition cannot be true there.
+    ``by`` may also be a column of the rows that the base was made from: each row of the base comes from one of those.
     """
     keys = by.domain.keys()
     if not keys:
@@ -93,10 +95,9 @@ def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed:
 
 
 def slice_(node: int, rows: Rows, start: Any, stop: Any) -> Rows:
-    """A window of consecutive rows: the stability is found in slices.py, for the whole chain of slices that this one
-    ends.
+    """Consecutive rows. Slices of slices are treated as one operation, whose stability is found in slices.py.
 
-    Two windows of at most w rows are never more than 2w edits apart, so a cap of 2w may be claimed.
+    Two tables of at most w rows are never more than 2w edits apart, so a cap of 2w may be claimed.
     """
     chain: list[Bounds] = [(start, stop)]
     first = rows
@@ -122,11 +123,11 @@ def window(node: int, rows: Rows, before: Any, after: Any) -> Rows:
 def group_head(node: int, rows: Rows, most_of_a_group: Any, by_owner: bool, all_cells: tuple[Cell, ...]) -> Rows:
     """The first k rows of each value of a key.
 
-    Stability 2 for any key: a row inserted into a group pushes at most one other row out of it.
-    ``by_owner``: the key is the column that says whose row it is, over rows that are a selection of the data set. Then
-    the rows of a unit are one group, and those of other units are not affected. So a unit changes at most k rows. It
-    may have k rows in each of several cells, so this bound holds for the whole data set (``all_cells``) only. Where
-    the distance is no more than k anyway, nothing is lost by keeping it.
+    For any key: stability 2. A row inserted into a group pushes at most one other row out of it.
+    ``by_owner``: the key is the column that says whose row it is, and the input is a selection of the data set's rows.
+    Then the rows of a privacy unit are one group, and other groups do not change with it: the distance is at most k.
+    That is a bound on all rows of the unit together, so it is stated for the whole data set (``all_cells``). If the
+    distance of the input is at most k already, it is kept.
     """
     most = Fraction(whole_number(most_of_a_group, 1))
     if not by_owner:
@@ -137,17 +138,17 @@ def group_head(node: int, rows: Rows, most_of_a_group: Any, by_owner: bool, all_
 
 
 def check_claims(derived: Rows, claims: dict[str, Any], cells: tuple[Cell, ...], report: Report) -> Rows:
-    """Compare the claimed facts with the derived ones; the claimed ones are what later nodes rest on."""
+    """Compare the claimed facts with the derived ones. Later nodes use the claimed ones."""
     cap = None if claims["cap"] is None else bound(claims["cap"])
     factor, edits, most = bound(claims["factor"]), bound(claims["edits"]), bound(claims["most"])
     if not set(derived.cells) <= set(cells) or most < derived.most:
         raise Refuted("rows lie outside of the claimed cells, or there can be more than claimed")
-    if cap is not None:  # then nothing rests on the factor
+    if cap is not None:  # then the factor is not used anywhere
         report.require("the cap", cap, derived.edits if derived.kind == "slice" else largest(derived.distance))
     elif derived.cap is not None:
-        report.require("the factor", factor, inf)  # a constant is no multiple of Σ η
+        report.require("the factor", factor, inf)  # a constant bound says nothing about multiples of η
     else:
-        # Without cells there are no rows that could differ: any factor will do, but a negative one.
+        # Without cells the table is empty: every factor that is not negative is right.
         report.require("the factor", factor, derived.factor if derived.cells else max(factor, ZERO))
     claimed = replace(derived, cells=cells, factor=factor, cap=cap, edits=edits, most=most)
     report.require("the distance", bound(claims["distance"]), largest(claimed.distance))

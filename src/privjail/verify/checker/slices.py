@@ -4,11 +4,12 @@ Let a chain of slices be applied to tables of n and n + 1 rows, the second with 
 windows of consecutive rows. The LCS edit distance between them is |old| + |new| - 2·(rows that both contain), since
 the rows keep their order. It depends on n and on the place of the inserted row.
 
-*Why finitely many n are enough.* Start and end of the window are computed from n by adding the bounds of the slices
-and by taking minima and maxima. So they are piecewise linear in n with slopes 0 and 1, and change their slope only
-where n is a sum of some bounds with signs. Between such sizes start and end either stay or move along with n, so the
-overlap does not change; it is enough to try the sizes around them, and one that is larger than all of them. The same
-holds for the place of the row: what matters is on which side of the four ends it lies.
+*Why finitely many n are enough.* Start and end of a window are computed from n by adding or subtracting the bounds of
+the slices and by taking minima and maxima. So both are piecewise linear in n, with slope 0 or 1, and the slope changes
+only near sizes n = ±bound ±bound … (any of the bounds). Between two such sizes each end either stays or moves with n,
+and the distance for the worst place of insertion does not change. So it is enough to try the sizes around those sums,
+and one size larger than all of them. Likewise for the place of insertion: it matters only on which side of the four
+ends it lies. A test compares this with all tables of up to 24 rows.
 """
 
 from itertools import product
@@ -22,6 +23,7 @@ MOST_BOUNDS = 6  # that are not zero: three slices, one of another
 
 
 def sliced(rows: range, chain: list[Bounds]) -> range:
+    """The positions that are left after one slice after another."""
     for start, stop in chain:
         rows = rows[start:stop]
     return rows
