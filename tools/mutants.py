@@ -44,7 +44,7 @@ TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker"
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
     **{
-        f"verify/checker/{path.name}": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"]
+        f"verify/checker/{path.name}": [f"tests/verify/test_forged{name}.py" for name in ("", "_claims", "_types")]
         for path in (HOME / PACKAGE / "verify/checker").glob("*.py")
     },
     "server/wire/decode.py": [

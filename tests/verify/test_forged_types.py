@@ -11,6 +11,7 @@ import pytest
 from privjail.verify.checker import check
 from privjail.verify.checker.columns import check_domain, row_wise_column
 from privjail.verify.checker.domains import Domain
+from privjail.verify.checker.reading import constant
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 from .test_forged import AGE, Made, column, signed, sum_of, whole
@@ -109,6 +110,10 @@ def test_a_reference_from_the_end_is_not_followed(path: tuple[Any, ...]) -> None
 NARROW = {
     "a remainder of floats": (
         "arithmetic", ["%", column("Float64", 0.0, 100.0), column("Float64", 7.0, 7.0)], Domain("Float64", False, 0.0, 6.0)),
+    "edges that fall": (
+        "cut", [column("Int64", 0, 100), [100, 50, 0], ["a", "b"], 1, 0], Domain("category", True, labels=("a", "b"))),
+    "one label for two intervals": (
+        "cut", [column("Int64", 0, 100), [0, 50, 100], ["a", "a"], 1, 0], Domain("category", True, labels=("a",))),
     "an hour beyond the calendar": ("part", ["hour", column("datetime64[us]")], whole(0, 23)),
     "a year beyond the calendar": ("part", ["year", column("datetime64[us]")], whole(-250_000, 250_000, null=True)),
     "a text that is neither true nor false": ("cast", [column("string"), "boolean"], Domain("boolean", False)),
@@ -120,6 +125,22 @@ def test_a_domain_that_an_earlier_checker_took_is_not_ok(name: str) -> None:
     kind, fields, claim = NARROW[name]
     with pytest.raises((Refuted, CannotCheck)):
         check_domain(row_wise_column(1, kind, fields, claim))
+
+
+@pytest.mark.parametrize("kind, fields", [("logic", ["&", column("boolean"), column("Int64", 0, 1)]),
+                                          ("logic", ["|", column("string"), column("boolean")]),
+                                          ("not", [column("Int64", 0, 1)])])  # fmt: skip
+def test_logic_is_about_true_and_false_only(kind: str, fields: list[Any]) -> None:
+    with pytest.raises(CannotCheck):
+        check_domain(row_wise_column(1, kind, fields, Domain("boolean", True)))
+
+
+@pytest.mark.parametrize(
+    "written", [["bool", True], ["bool", "yes"], ["bool", []], ["text", 5], ["int", 5], ["float", "nan"]]
+)
+def test_a_constant_is_spelled_as_text(written: Any) -> None:
+    with pytest.raises(CannotCheck):
+        constant(written)
 
 
 @pytest.mark.parametrize("paid", [[0, 1], [0], [1], []])

@@ -41,7 +41,7 @@ def is_null(_: Labels, a: Any) -> bool:
 
 
 def is_in(_: Labels, a: Any, values: list[Any]) -> bool:
-    """Never null: a null is in the list if the list says so."""
+    """Never null. Null is in the list only if the list contains it."""
     return any(same_value(a, value) for value in values)
 
 
@@ -58,8 +58,16 @@ def null_where(_: Labels, condition: Any, a: Any) -> Any:
     return None if condition is True else a
 
 
+def require_truth(a: Any) -> None:
+    """Logic has true, false and null. What it would be for 0, 1 or a text is not defined in a plan."""
+    if a is not None and type(a) is not bool:
+        raise CannotCheck("logic of values that are neither true nor false")
+
+
 def logic(_: Labels, operator: str, a: Any, b: Any) -> Any:
     """Three-valued logic: false & null is false, true | null is true; otherwise null with anything is null."""
+    for x in (a, b):
+        require_truth(x)
     match operator:
         case "&":
             return False if False in (a, b) else None if None in (a, b) else True
@@ -74,6 +82,7 @@ def logic(_: Labels, operator: str, a: Any, b: Any) -> Any:
 
 
 def negate(_: Labels, a: Any) -> bool:
+    require_truth(a)
     return not a
 
 
@@ -94,7 +103,7 @@ def compare(labels: Labels, operator: str, a: Any, b: Any) -> bool | None:
 
 
 def arithmetic(_: Labels, operator: str, a: Any, b: Any) -> Any:
-    """Exact for two whole numbers (but division); otherwise in floats."""
+    """Two whole numbers are computed exactly (except /), all others as floats."""
     exact = type(a) is int and type(b) is int
     if operator == "/" or not exact:
         a, b = float(a), float(b)
@@ -167,7 +176,7 @@ def categorise(_: Labels, a: Any, categories: list[Any], ordered: int) -> Any:
 
 
 def cast(labels: Labels, a: Any, to: str) -> Any:
-    """Python's conversion. Texts become true or false only as labels of a category, by their spelling."""
+    """Python's conversion. Of texts, only the labels "True" and "False" of a category can become boolean."""
     match to:
         case "string":
             return str(a)
@@ -201,7 +210,7 @@ DATE_PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 2
 
 
 def date_part(_: Labels, name: str, moment: int) -> int:
-    """The year of a moment. Other parts go round: ``results_in_between`` gives their range, here stands one of it."""
+    """The year of a moment. Other parts are covered by ``results_in_between``; here one value of their range stands."""
     if name != "year":
         return DATE_PARTS[name][0]
     try:
@@ -228,9 +237,9 @@ CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a
 def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> list[Any]:
     """The extreme results of operations that are not monotone between critical values (see domains.py).
 
-    A remainder by b lies between 0 and b - 1 (b + 1 if b is negative). A text can be of any length. Parts of a date
-    other than the year go round: all of their range is taken to occur. Without a bound, the moments go beyond the
-    calendar: years are more than 64 bits of microseconds hold, and parts can be null.
+    Remainder by b: from 0 to b - 1 (b + 1 if b is negative). Length of a text: unbounded. Parts of a date other than
+    the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond every calendar:
+    the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer).
     """
     if kind == "text" and fields[0] == "len":
         return [HIGHEST_INT]

@@ -56,19 +56,18 @@ def place_in(table: list[Any], given: Any) -> int:
 
 def constant(given: Any) -> Any:
     """A constant [type, spelling] as a Python value: None, bool, int, float or str; a moment is a number of µs."""
-    kind, spelling = given
-    match kind:
-        case "none":
+    match given:
+        case ["none", _]:
             return None
-        case "bool":
-            return str(spelling) == "True"
-        case "int" | "time":
+        case ["bool", "True" | "False" as spelling]:
+            return spelling == "True"
+        case ["int" | "time", str(spelling)]:
             return int(spelling)
-        case "text":
-            return str(spelling)
-        case "float" if not isnan(made := float.fromhex(spelling)):
+        case ["text", str(spelling)]:
+            return spelling
+        case ["float", str(spelling)] if not isnan(made := float.fromhex(spelling)):
             return made
-    raise CannotCheck(f"a constant of type {kind!s:.40}")
+    raise CannotCheck("a constant of an unknown type, or not spelled as one")
 
 
 def same_value(a: Any, b: Any) -> bool:
