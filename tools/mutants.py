@@ -44,7 +44,10 @@ TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker"
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
     **{
-        f"verify/checker/{path.name}": [f"tests/verify/test_forged{name}.py" for name in ("", "_claims", "_types")]
+        f"verify/checker/{path.name}": [
+            f"tests/verify/test_{name}.py"
+            for name in ("checker_operations", "checker_rules", "forged", "forged_claims", "forged_types")
+        ]
         for path in (HOME / PACKAGE / "verify/checker").glob("*.py")
     },
     "server/wire/decode.py": [
