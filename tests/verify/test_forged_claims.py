@@ -199,6 +199,12 @@ ENOUGH: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], list[str
     "noisy max": ({"kind": "noisy_max", "epsilon": "1"}, {"scale": "100"}, {"kind": "pure"}, ["1"]),
     "above threshold": (
         {"kind": "above_threshold", "epsilon": "1"}, {"scale": "400", "outer": "200"}, {"kind": "pure"}, ["1"]),
+    "exponential, half of ε": (
+        {"kind": "exponential", "epsilon": "1/2"}, {"rate": "1/400"}, {"kind": "pure"}, ["1/2"]),
+    "noisy max, half of ε": ({"kind": "noisy_max", "epsilon": "1/2"}, {"scale": "200"}, {"kind": "pure"}, ["1/2"]),
+    "above threshold, half of ε": (
+        {"kind": "above_threshold", "epsilon": "1/2"}, {"scale": "800", "outer": "400"}, {"kind": "pure"}, ["1/2"]),
+    "gaussian by a smaller ρ": ({"kind": "gaussian", "rho": "1/8"}, {"sigma": "200"}, {"kind": "zcdp"}, ["1/8"]),
     "gaussian by ρ": ({"kind": "gaussian", "rho": "1/2"}, {"sigma": "100"}, {"kind": "zcdp"}, ["1/2"]),
     "gaussian by (ε, δ)": (
         {"kind": "gaussian", "epsilon": "1", "delta": "1/100"}, {"sigma": "187.8"}, {"kind": "approx"}, ["1", "1/100"]),

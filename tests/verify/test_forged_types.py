@@ -160,3 +160,34 @@ def test_each_data_set_is_charged_by_itself(paid: list[int]) -> None:
     report = check(signed(made))
 
     assert report.verdict == ("ok" if paid == [0, 1] else "refuted"), report
+
+
+def of_group_heads(key: int) -> Made:
+    """At most 3 rows of each value of a key, of users with up to 5 rows; node 1 says whose row it is."""
+    made = sum_of(AGE, "3")
+    made["data sets"][0] |= {"columns": [["x", AGE], ["who", AGE]], "unit": ["who", 5]}
+    made["nodes"][0]["claims"] |= {"distance": "5", "factor": "5", "edits": "5"}
+    head = {"distance": "3", "factor": "3", "cap": None, "edits": "3", "most": None, "cells": [0]}
+    low = {"type": "Int64", "null": False, "range": ["0", "50"]}
+    bounds = [{"literal": ["int", "0"]}, {"literal": ["int", "50"]}]
+    made["nodes"][1:] = [
+        {"kind": "column", "fields": [{"node": 0}, "who"], "claims": {"domain": AGE}},
+        {"kind": "column", "fields": [{"node": 0}, "x"], "claims": {"domain": AGE}},
+        {"kind": "clip", "fields": [{"node": 1}, *bounds], "claims": {"domain": low}},
+        {"kind": "group_head", "fields": [{"node": 0}, {"node": key}, 3], "claims": head},
+        {
+            "kind": "tally",
+            "fields": [{"node": 4}, [], None],
+            "claims": COUNT | {"distance": "3", "monotone": False},
+        },
+    ]
+    made["release"]["value"] = 5
+    return signed(made)
+
+
+@pytest.mark.parametrize("key, verdict", [(1, "ok"), (2, "refuted"), (3, "refuted")])
+def test_only_the_column_of_owners_bounds_the_rows_of_a_unit(key: int, verdict: str) -> None:
+    """V-23: a key that is another column, or computed from the owner, may put a unit's rows into several groups."""
+    report = check(of_group_heads(key))
+
+    assert report.verdict == verdict and (verdict == "ok" or "node 4 (group_head)" in report.problems[0]), report
