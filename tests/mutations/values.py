@@ -55,7 +55,10 @@ MUTATIONS = [
     ),
     Mutation(
         "a running sum of floats",
-        {"engines.polars.engine:PolarsEngine._count": running_sum, "ops.numbers.tally:sum_grid": always(lambda d: Fraction(1))},
+        {
+            "engines.polars.engine:PolarsEngine._count": running_sum,
+            "ops.numbers.tally:sum_grid": always(lambda d: Fraction(1)),
+        },
         test_tally.test_a_sum_does_not_depend_on_the_order_of_rows,
     ),
     Mutation(

@@ -90,4 +90,5 @@ def test_what_comes_out_between_critical_values() -> None:
     assert results_in_between("part", ["hour"], [bounded]) == [0, 23]
     assert results_in_between("part", ["year"], [bounded]) == []
     assert set(results_in_between("part", ["year"], [later])) == {300_000, None}
+    assert set(results_in_between("part", ["year"], [column("datetime64[us]", hi=0).domain])) == {-300_000, None}
     assert results_in_between("arithmetic", ["+"], [divisor, divisor]) == []

@@ -110,6 +110,8 @@ def test_a_reference_from_the_end_is_not_followed(path: tuple[Any, ...]) -> None
 NARROW = {
     "a remainder of floats": (
         "arithmetic", ["%", column("Float64", 0.0, 100.0), column("Float64", 7.0, 7.0)], Domain("Float64", False, 0.0, 6.0)),
+    "a remainder of a whole number and a float": (
+        "arithmetic", ["%", column("Int64", 0, 100), column("Float64", 7.0, 7.0)], Domain("Float64", False, 0.0, 6.0)),
     "edges that fall": (
         "cut", [column("Int64", 0, 100), [100, 50, 0], ["a", "b"], 1, 0], Domain("category", True, labels=("a", "b"))),
     "one label for two intervals": (
@@ -125,6 +127,10 @@ def test_a_domain_that_an_earlier_checker_took_is_not_ok(name: str) -> None:
     kind, fields, claim = NARROW[name]
     with pytest.raises((Refuted, CannotCheck)):
         check_domain(row_wise_column(1, kind, fields, claim))
+
+
+def test_another_version_is_not_read() -> None:
+    assert check(sum_of(AGE, "100") | {"privjail certificate": 2}).verdict == "cannot check"
 
 
 @pytest.mark.parametrize("kind, fields", [("logic", ["&", column("boolean"), column("Int64", 0, 1)]),
@@ -191,3 +197,11 @@ def test_only_the_column_of_owners_bounds_the_rows_of_a_unit(key: int, verdict: 
     report = check(of_group_heads(key))
 
     assert report.verdict == verdict and (verdict == "ok" or "node 4 (group_head)" in report.problems[0]), report
+
+
+@pytest.mark.parametrize("least, most", [(0, 2**63 - 1), (-(2**63), 0)])
+def test_results_reach_the_ends_of_64_bits_and_are_null_beyond(least: int, most: int) -> None:
+    factor = column("Int64", 0, 2**40)
+    other = column("Int64", *sorted((0, 2**40 if most else -(2**40))))
+
+    assert check_domain(row_wise_column(1, "arithmetic", ["*", factor, other], whole(least, most, null=True)))
