@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from privjail.verify.checker.operations import NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
+from privjail.verify.checker.operations import DATE_PARTS, NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
 
 from .test_forged import column
 
@@ -92,3 +92,10 @@ def test_what_comes_out_between_critical_values() -> None:
     assert set(results_in_between("part", ["year"], [later])) == {300_000, None}
     assert set(results_in_between("part", ["year"], [column("datetime64[us]", hi=0).domain])) == {-300_000, None}
     assert results_in_between("arithmetic", ["+"], [divisor, divisor]) == []
+
+
+def test_the_ranges_of_parts_of_dates() -> None:
+    assert DATE_PARTS == {
+        "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "second": (0, 59),
+        "dayofweek": (0, 6), "dayofyear": (1, 366),
+    }  # fmt: skip

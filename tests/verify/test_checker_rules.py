@@ -202,3 +202,8 @@ def test_quantile_scores_all_move_at_once() -> None:
 
     assert (scores.sensitivity("l1"), scores.sensitivity("linf")) == (2, Fraction(2, 3))
     assert scores.grid == Fraction(1, 6) and not scores.monotone
+
+
+def test_the_euclidean_norm_of_a_maximum_takes_the_larger_form() -> None:
+    assert isclose(largest_euclidean([maximum([form(kobe=2), form(kobe=3)]), form(kobe=4)]), 5)
+    assert largest_euclidean([(LinearForm(inf, {}),)]) == inf
