@@ -43,9 +43,13 @@ TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker"
 # Tests that do not have the name of the file that they are about. The first are run first.
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
-    "verify/checker/__init__.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
-    "verify/checker/columns.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
-    "verify/checker/tables.py": ["tests/verify/test_forged.py", "tests/verify/test_forged_claims.py"],
+    **{
+        f"verify/checker/{path.name}": [
+            f"tests/verify/test_{name}.py"
+            for name in ("checker_operations", "checker_rules", "forged", "forged_claims", "forged_types")
+        ]
+        for path in (HOME / PACKAGE / "verify/checker").glob("*.py")
+    },
     "server/wire/decode.py": [
         "tests/server/test_decode.py",
         "tests/server/test_messages.py",

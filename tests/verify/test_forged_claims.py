@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from privjail.verify.checker import check
-from privjail.verify.checker.columns import Col, Dom
-from privjail.verify.checker.tables import window
+from privjail.verify.checker.columns import check_domain, row_wise_column
+from privjail.verify.checker.domains import Domain
+from privjail.verify.checker.slices import Bounds, stability
 
 from .test_forged import AGE, FULL, Made, signed, sum_of, whole
 
@@ -158,7 +159,7 @@ def test_the_grid_of_a_moved_number_is_one_that_both_lie_on(moved: str, grid: st
     assert check(made).verdict == verdict, check(made)
 
 
-def tried(chain: list[list[int | None]]) -> tuple[int, int]:
+def tried(chain: list[Bounds]) -> tuple[int, int]:
     """How far a chain of slices moves, and its most rows: every table up to 24 rows, every place for one row more."""
     moved, most = 0, 0
     for n in range(24):
@@ -173,15 +174,15 @@ def tried(chain: list[list[int | None]]) -> tuple[int, int]:
 
 
 ENDS = (None, 0, 1, 3, -1, -3)
-CHAINS = [[[a, b]] for a in ENDS for b in ENDS]
-CHAINS += [[[a, None], [None, b]] for a in ENDS for b in ENDS] + [[[-4, 5], [a, b]] for a in ENDS for b in ENDS]
-CHAINS += [[[a, b], [-2, 4]] for a in ENDS for b in ENDS] + [[[1, None], [-6, 4], [None, -1]]]
+CHAINS: list[list[Bounds]] = [[(a, b)] for a in ENDS for b in ENDS]
+CHAINS += [[(a, None), (None, b)] for a in ENDS for b in ENDS] + [[(-4, 5), (a, b)] for a in ENDS for b in ENDS]
+CHAINS += [[(a, b), (-2, 4)] for a in ENDS for b in ENDS] + [[(1, None), (-6, 4), (None, -1)]]
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=str)
-def test_the_checker_knows_how_far_a_chain_of_slices_moves(chain: list[list[int | None]]) -> None:
+def test_the_checker_knows_how_far_a_chain_of_slices_moves(chain: list[Bounds]) -> None:
     """V-23: without the library's own rules."""
-    moved, most = window(chain)
+    moved, most = stability(chain)
     true, widest = tried(chain)
 
     assert moved == true and (most == widest or (most == inf and widest >= 15))
@@ -198,6 +199,12 @@ ENOUGH: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], list[str
     "noisy max": ({"kind": "noisy_max", "epsilon": "1"}, {"scale": "100"}, {"kind": "pure"}, ["1"]),
     "above threshold": (
         {"kind": "above_threshold", "epsilon": "1"}, {"scale": "400", "outer": "200"}, {"kind": "pure"}, ["1"]),
+    "exponential, half of ε": (
+        {"kind": "exponential", "epsilon": "1/2"}, {"rate": "1/400"}, {"kind": "pure"}, ["1/2"]),
+    "noisy max, half of ε": ({"kind": "noisy_max", "epsilon": "1/2"}, {"scale": "200"}, {"kind": "pure"}, ["1/2"]),
+    "above threshold, half of ε": (
+        {"kind": "above_threshold", "epsilon": "1/2"}, {"scale": "800", "outer": "400"}, {"kind": "pure"}, ["1/2"]),
+    "gaussian by a smaller ρ": ({"kind": "gaussian", "rho": "1/8"}, {"sigma": "200"}, {"kind": "zcdp"}, ["1/8"]),
     "gaussian by ρ": ({"kind": "gaussian", "rho": "1/2"}, {"sigma": "100"}, {"kind": "zcdp"}, ["1/2"]),
     "gaussian by (ε, δ)": (
         {"kind": "gaussian", "epsilon": "1", "delta": "1/100"}, {"sigma": "187.8"}, {"kind": "approx"}, ["1", "1/100"]),
@@ -257,13 +264,13 @@ def test_what_is_not_charged_at_all_is_refuted() -> None:
 @pytest.mark.parametrize(
     "claim", [([FULL, 10, 20], whole(10, 20)), ([FULL, None, 20], whole(0, 20)), ([FULL, 10, None], whole(10, 100))]
 )
-def test_a_clip_that_is_claimed_as_it_is_is_ok(claim: tuple[list[Any], Dom]) -> None:
+def test_a_clip_that_is_claimed_as_it_is_is_ok(claim: tuple[list[Any], Domain]) -> None:
     fields, domain = claim
-    assert Col(1, "clip", fields, [FULL], {}, domain, 0).checked()
+    assert check_domain(row_wise_column(1, "clip", fields, domain))
 
 
 @pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("has_constant_bound", [False, True])
 def test_one_part_with_a_constant_distance_makes_the_whole_so(first: int, has_constant_bound: bool) -> None:
     """V-11: a constant is not shared out among groups, so such a release is charged above them."""
     made = sum_of(AGE, "100")
@@ -316,7 +323,7 @@ def test_the_sensitivity_is_that_of_the_mechanisms_norm(name: str) -> None:
         assert report.verdict == verdict and (verdict == "ok" or "sensitivity" in report.problems[0]), report
 
 
-@pytest.mark.parametrize("node, what, words", [(0, "distance", "the distance"), (0, "factor", "the reach"),
+@pytest.mark.parametrize("node, what, words", [(0, "distance", "the distance"), (0, "factor", "the factor"),
                                                (0, "edits", "the number of edits"), (2, "distance", "the distance")])  # fmt: skip
 def test_each_claim_of_a_node_is_compared(node: int, what: str, words: str) -> None:
     made = sum_of(AGE, "100")

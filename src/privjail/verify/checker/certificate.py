@@ -1,0 +1,99 @@
+"""The tables of a certificate: data sets, cells, and the nodes that were checked so far.
+
+{"privjail certificate": 1,
+ "data sets": [{"columns": [[name, domain], …], "unit": [column, most rows], "schema": hash, "notion": {…}}, …],
+ "nodes":     [{"kind": …, "fields": [{"node": 0}, {"literal": [type, spelling]}, …], "claims": {…}}, …],   inputs first
+ "cells":     [{"data set": 0}, {"of": cell, "base": node, "by": node, "key": [type, spelling]}, …],
+ "release":   {"value": node, "mechanism": {…}, "noise": {…}, "charges": [[cell, [cost, …]], …]}}
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.columns import Column
+from privjail.verify.checker.domains import Domain, read_domain
+from privjail.verify.checker.numbers import Numbers
+from privjail.verify.checker.reading import constant, number, place_in, whole_number
+from privjail.verify.checker.rows import Rows
+from privjail.verify.checker.verdict import CannotCheck, Number, Refuted
+
+Checked = Rows | Column | Numbers
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What the curator published about a data set."""
+
+    columns: list[list[Any]]  # a name and a domain each
+    unit_column: str | None  # the column that says whose row it is; None: each row is its own unit
+    unit_rows: Number  # the most rows of one privacy unit
+    notion: dict[str, Any]
+
+    def domain(self, name: Any) -> Domain:
+        found = [domain for known, domain in self.columns if known == name]
+        if len(found) != 1:
+            raise CannotCheck("a column that the schema does not have, or has twice")
+        return read_domain(found[0])
+
+
+@dataclass
+class Certificate:
+    """A certificate that is being checked: ``checked`` grows by one node after another."""
+
+    data_sets: list[DataSet]
+    written_cells: list[dict[str, Any]]
+    checked: list[Checked] = field(default_factory=list)
+
+    def node(self, index: Any) -> Checked:
+        """A node that was checked before: no node can rest on a later one, or on itself."""
+        return self.checked[place_in(self.checked, index)]
+
+    def rows(self, index: Any) -> Rows:
+        """Rows that were checked before."""
+        found = self.node(index)
+        if not isinstance(found, Rows):
+            raise CannotCheck("a reference to rows that are none")
+        return found
+
+    def cell(self, index: Any) -> Cell:
+        """A cell, with the path that leads to it."""
+        written = self.written_cells[place_in(self.written_cells, index)]
+        if "of" not in written:
+            return Cell(place_in(self.data_sets, written["data set"]))
+        base, by = self.rows(written["base"]).node, place_in(self.checked, written["by"])
+        return self.cell(written["of"]).extended(Step(base, by, constant(written["key"])))
+
+    def cells(self, indices: list[Any]) -> tuple[Cell, ...]:
+        return tuple(dict.fromkeys(self.cell(index) for index in indices))
+
+    def field(self, written: Any) -> Any:
+        """A field of a node: an earlier node, a constant, a fraction, a list of fields, or a plain JSON value."""
+        if isinstance(written, list):
+            return [self.field(each) for each in written]
+        if not isinstance(written, dict):
+            return written
+        if "node" in written:
+            return self.node(written["node"])
+        return constant(written["literal"]) if "literal" in written else number(written["fraction"])
+
+
+def read_certificate(given: Any) -> Certificate:
+    """The tables of a certificate of this version, with schemas that are those of their hashes."""
+    if given["privjail certificate"] != 1:
+        raise CannotCheck("another version of certificates")
+    return Certificate([read_data_set(each) for each in given["data sets"]], given["cells"])
+
+
+def read_data_set(given: dict[str, Any]) -> DataSet:
+    public = json.dumps({"columns": given["columns"], "unit": given["unit"]}, sort_keys=True)
+    if hashlib.sha256(public.encode()).hexdigest() != given["schema"]:
+        raise Refuted("the schema is not the one of its hash")
+    if not all(type(name) is str for name, _ in given["columns"]):
+        raise CannotCheck("a column without a name")
+    column, most = given["unit"]
+    return DataSet(given["columns"], column, inf if most is None else Fraction(whole_number(most, 1)), given["notion"])

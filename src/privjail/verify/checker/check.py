@@ -1,0 +1,186 @@
+"""The loop over the nodes of a certificate, inputs first, and the release at the end.
+
+For each node, facts are derived from the *claimed* facts of its inputs and compared with its own claims: each claimed
+bound must be at least the derived one. So an error is reported at the node where it is made, and by induction all
+claims are true if the verdict is "ok".
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from privjail.verify.checker import numbers, rows
+from privjail.verify.checker.cells import Cell
+from privjail.verify.checker.certificate import Certificate, Checked, read_certificate
+from privjail.verify.checker.charges import check_charges
+from privjail.verify.checker.columns import Column, check_domain, row_wise_column
+from privjail.verify.checker.domains import read_domain
+from privjail.verify.checker.mechanisms import NORMS, check_noise, read_mechanism
+from privjail.verify.checker.numbers import Numbers
+from privjail.verify.checker.reading import LOWEST_INT, MALFORMED, number, place_in, whole_number
+from privjail.verify.checker.rows import Rows
+from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
+
+ROWS = {"source", "filter", "sort", "slice", "window", "group_head"}
+READ_COLUMNS = {"column", "carried", "lag"}
+NUMBERS = {"tally", "distinct", "ranks", "known", "scale", "offset", "absolute", "element", "total", "extreme", "add",
+           "stack", "beside"}  # fmt: skip
+
+
+def check(certificate: Any) -> Report:
+    """Check a certificate, as ``json.loads`` gives it: "ok", "refuted" or "cannot check"."""
+    report = Report()
+    try:
+        check_all(certificate, report)
+    except Refuted as error:
+        report.verdict = "refuted"
+        report.problems.append(f"{report.place}: {error}")
+    except CannotCheck as error:
+        report.verdict = "cannot check"
+        report.problems.append(f"{report.place}: {error}")
+    except MALFORMED as error:
+        report.verdict = "cannot check"
+        report.problems.append(f"{report.place}: malformed ({type(error).__name__})")
+    return report
+
+
+def check_all(given: Any, report: Report) -> None:
+    """Raises Refuted or CannotCheck at the first problem; ``report.place`` says where."""
+    certificate = read_certificate(given)
+    for i, node in enumerate(given["nodes"]):
+        report.place = f"node {i} ({node['kind']!s:.40})"
+        fields = [certificate.field(each) for each in node["fields"]]
+        certificate.checked.append(check_node(node["kind"], fields, node["claims"], certificate, report))
+    report.place = "release"
+    check_release(given["release"], certificate, report)
+
+
+def check_node(
+    kind: str, fields: list[Any], claims: dict[str, Any], certificate: Certificate, report: Report
+) -> Checked:
+    """Rows, private numbers, or a column: each kind of node has its own claims."""
+    if kind in ROWS:
+        require_same_rows(fields, of_first=True)
+        cells = certificate.cells(claims["cells"])
+        return rows.check_claims(derived_rows(kind, fields, cells, certificate), claims, cells, report)
+    if kind in NUMBERS:
+        require_same_rows(fields, of_first=True)
+        cells = certificate.cells(claims["cells"])
+        return numbers.check_claims(derived_numbers(kind, fields), claims, cells, report)
+    require_same_rows(fields, of_first=False)
+    domain, node = read_domain(claims["domain"]), len(certificate.checked)
+    if kind in READ_COLUMNS:
+        column = read_column(node, kind, fields, certificate)
+        if not domain.same_as(column.domain):
+            raise Refuted("the claimed domain is not that of the column whose values these are")
+        return column
+    column = row_wise_column(node, kind, fields, domain)
+    if not check_domain(column):
+        report.note_larger("domain")
+    return column
+
+
+def require_same_rows(fields: list[Any], of_first: bool) -> None:
+    """All columns of a node belong to one base; if its first field is rows (``of_first``), to the base of those."""
+    columns = [x for each in fields for x in (each if isinstance(each, list) else [each]) if isinstance(x, Column)]
+    bases = {column.base for column in columns if column.base is not None}
+    if len(bases) > 1 or (of_first and bases and bases != {fields[0].base}):
+        raise Refuted("columns of different rows are put together")
+
+
+def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certificate: Certificate) -> Rows:
+    """The facts of rows, by the rule of their kind. A filter has a choice of cells: it checks the claimed ones."""
+    node = len(certificate.checked)
+    match kind, fields:
+        case "source", [index]:
+            return rows.data_set(node, index, certificate.data_sets[place_in(certificate.data_sets, index)].unit_rows)
+        case "filter", [Rows() as input_, Column() as condition]:
+            return rows.filter_(node, input_, condition, claimed)
+        case "sort", [Rows() as input_, *_]:
+            return rows.sort(node, input_)
+        case "slice", [Rows() as input_, start, stop]:
+            return rows.slice_(node, input_, start, stop)
+        case "window", [Rows() as input_, before, after]:
+            return rows.window(node, input_, before, after)
+        case "group_head", [Rows() as input_, Column() as key, most]:
+            base = certificate.rows(input_.base)
+            by_owner = base.kind == "source" and is_owner(key, certificate)
+            return rows.group_head(node, input_, most, by_owner, base.cells)
+    raise CannotCheck(f"rows by {kind!s:.40} with these fields")
+
+
+def is_owner(key: Column, certificate: Certificate) -> bool:
+    """Whether a column is the one of the data set that says whose row it is."""
+    if key.kind != "column":
+        return False
+    source, name = key.fields
+    return name is not None and name == certificate.data_sets[source.parameters[0]].unit_column
+
+
+def read_column(node: int, kind: str, fields: list[Any], certificate: Certificate) -> Column:
+    """A column whose values are taken from elsewhere: it has the domain of that column.
+
+    "column": a column of a data set. "carried": the values of a column in rows that a slice, group_head or window
+    made from the column's rows. "lag": over a window, the value k rows above, null where there is no such row.
+    """
+    match kind, fields:
+        case "column", [Rows(kind="source") as source, name]:
+            domain = certificate.data_sets[source.parameters[0]].domain(name)
+            return Column(node, kind, fields, domain, source.node)
+        case "carried", [Rows(kind="slice" | "group_head" | "window") as into, Column() as column]:
+            domain = column.domain
+        case "lag", [Rows(kind="window") as into, Column() as column, k]:
+            before, after = into.parameters
+            if not -after <= whole_number(k, LOWEST_INT) <= before:
+                raise Refuted("a lag that looks outside of its window")
+            domain = replace(column.domain, nullable=column.domain.nullable or k != 0)
+        case _:
+            raise CannotCheck(f"a column by {kind} from such rows")
+    assert into.input is not None
+    if column.base not in (None, into.input.base):
+        raise Refuted("the column belongs to other rows")
+    return Column(node, kind, fields, domain, into.node, (column,), column.with_ancestors)
+
+
+def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
+    """The facts of private numbers, by the rule of their kind."""
+    match kind, fields:
+        case "tally", [Rows() as input_, [*keys], column]:
+            return numbers.tally(input_, keys, column)
+        case "distinct", [Rows() as input_, Column() as key]:
+            return numbers.distinct(input_, key)
+        case "ranks", [Rows() as input_, Column(), [*points], below, above, target]:
+            return numbers.quantile_scores(input_, points, below, above, target)
+        case "known", [value]:
+            return numbers.public_number(value)
+        case "scale", [Numbers() as a, factor]:
+            return numbers.scale(a, factor)
+        case "offset", [Numbers() as a, constant]:
+            return numbers.offset(a, constant)
+        case "absolute", [Numbers() as a]:
+            return numbers.absolute(a)
+        case "element", [Numbers() as a, i]:
+            return numbers.element(a, i)
+        case "total", [Numbers() as a]:
+            return numbers.total(a)
+        case "extreme", [_, Numbers() as a]:
+            return numbers.extreme(a)
+        case "add", [Numbers() as a, Numbers() as b]:
+            return numbers.add(a, b)
+        case "stack" | "beside", [[*parts], [*labels]]:
+            return numbers.stack(parts, labels)
+    raise CannotCheck(f"numbers by {kind!s:.40} with these fields")
+
+
+def check_release(release: dict[str, Any], certificate: Certificate, report: Report) -> None:
+    """Sensitivity, noise and charges of the one value that is released."""
+    value = certificate.node(release["value"])
+    if not isinstance(value, Numbers):
+        raise Refuted("only private numbers are released")
+    if release["charges"] is None:
+        raise CannotCheck("the certificate does not say where the release was charged")
+    mechanism, noise = read_mechanism(release["mechanism"]), release["noise"]
+    sensitivity = number(noise["sensitivity"])
+    report.require("the sensitivity", sensitivity, value.sensitivity(NORMS[mechanism.kind]))
+    on_own_grid = check_noise(mechanism, noise, value, sensitivity)
+    charges = [(certificate.cell(cell), [number(x) for x in cost]) for cell, cost in release["charges"]]
+    check_charges(mechanism, on_own_grid, value, charges, certificate, report)

@@ -1,0 +1,245 @@
+"""Private numbers and vectors: how far each element can move, and all of them together.
+
+The *sensitivity* in a norm (L1, L2, L∞) is the largest change of the vector, in that norm, between neighbouring
+tables. It is bounded in one of two ways. In general each element has a distance of its own, and all elements may move
+at once. If each edit of the rows moves one element only (counts by group), a bound on the *sum* of all changes is
+known. That is the L1 norm, and no other norm is larger.
+
+A vector also has a *grid*: a public number of which every element is a multiple, whatever the data. Noise is drawn in
+steps of a grid; if the value did not lie on it, the answer would show its position between two steps. And a vector is
+*monotone* if adding a privacy unit never moves one element up and another one down.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from math import frexp, gcd, inf, lcm, prod
+from typing import Any
+
+from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.columns import Column
+from privjail.verify.checker.distances import (
+    NO_DISTANCE,
+    Distance,
+    LinearForm,
+    largest,
+    largest_euclidean,
+    maximum,
+    plus,
+    times,
+)
+from privjail.verify.checker.reading import bound, number, truth
+from privjail.verify.checker.rows import Rows
+from privjail.verify.checker.verdict import CannotCheck, Number, Refuted, Report
+
+ONE = Fraction(1)
+MOST_ELEMENTS = 10**6  # of vectors whose elements are looked at one by one
+SUM_BITS = 30  # the largest summand is below 2**30 steps of the grid
+LEAST_EXPONENT = -990  # a finer grid would be below the smallest floats
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A private vector; a single number is a vector of one element."""
+
+    size: int
+    element_distance: Callable[[int], Distance]  # how far one element can move, whatever the others do
+    sum_of_changes: Distance | None  # a bound on the sum of the absolute changes of all elements, if one is known
+    grid: Fraction
+    cells: tuple[Cell, ...]  # the parts of the data that it depends on
+    has_constant_bound: bool  # some part of its distance is a constant, not a multiple of η
+    monotone: bool
+
+    def element_distances(self) -> list[Distance]:
+        return [self.element_distance(i) for i in range(self.size)]
+
+    def joint(self, norm: str) -> Distance:
+        """The distance of the whole vector in L1 (the sum over elements) or L∞ (the largest element)."""
+        if self.sum_of_changes is not None:
+            return self.sum_of_changes
+        each = self.element_distances()
+        return maximum(each) if norm == "linf" else reduce(plus, each, NO_DISTANCE)
+
+    def sensitivity(self, norm: str) -> Number:
+        if norm == "l2" and self.sum_of_changes is None:
+            return largest_euclidean(self.element_distances())
+        return largest(self.joint(norm))
+
+    def one_number(self, distance: Distance) -> "Numbers":
+        """A single number that depends on the same data."""
+        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance)
+
+
+def common_grid(*grids: Fraction) -> Fraction:
+    """The coarsest grid that holds all multiples of each: the greatest common divisor of fractions."""
+    denominator = lcm(*(grid.denominator for grid in grids))
+    return Fraction(gcd(*(int(grid * denominator) for grid in grids)), denominator) or ONE
+
+
+# -- numbers from rows
+
+
+def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
+    """Counts of rows, or sums of a column, for each combination of the keys' values.
+
+    One edited row is in at most one group, and moves it by 1 or by at most max(|low|, |high|). So the sum of all
+    changes is at most that times the distance of the rows. One group is moved by the edits in its own cell only. The
+    vector is monotone if at most one row is edited and all values have the same sign.
+    """
+    most_per_row, grid, one_sign = summand(column)
+    values = [key.domain.keys() for key in keys]
+    if not all(values):
+        raise Refuted("a key has no finite list of values")
+    whole = times(rows.distance, most_per_row)
+
+    def distance_of_group(i: int) -> Distance:
+        """The values of the keys for element i; those of the last key change fastest."""
+        steps: list[Step] = []
+        for key, its_values in zip(reversed(keys), reversed(values), strict=True):
+            i, position = divmod(i, len(its_values))
+            steps.insert(0, Step(rows.base, key.node, its_values[position]))
+        return tuple(LinearForm(x.constant, {c.extended(*steps): v for c, v in x.coefficients.items()}) for x in whole)
+
+    size, monotone = prod(map(len, values)), one_sign and rows.edits <= 1
+    return Numbers(size, distance_of_group, whole, grid, rows.cells, rows.cap is not None, monotone)
+
+
+def summand(column: Column | None) -> tuple[Fraction, Fraction, bool]:
+    """What one row adds to a count or sum: the largest absolute value, the grid, and whether it has only one sign."""
+    if column is None or column.domain.type == "boolean":
+        return ONE, ONE, True
+    domain = column.domain
+    if domain.type not in ("Int64", "Float64") or inf in (-domain.low, domain.high):
+        raise CannotCheck("a sum needs numbers with two bounds")
+    largest_value = Fraction(max(-domain.low, domain.high))
+    return largest_value, sum_grid(largest_value, domain.type), domain.low >= 0 or domain.high <= 0
+
+
+def sum_grid(largest_value: Fraction, type_: str) -> Fraction:
+    """The grid that summands are rounded to, which is part of what a sum means in a plan.
+
+    Whole numbers below 2**30 are added as they are. Others are rounded, toward zero, to 30 bits of the largest value.
+    """
+    if not largest_value or (type_ == "Int64" and largest_value < 2**SUM_BITS):
+        return ONE
+    exponent = frexp(float(largest_value))[1]  # the least one with float(largest_value) < 2**exponent
+    return Fraction(2) ** (max(exponent, LEAST_EXPONENT) - SUM_BITS)
+
+
+def distinct(rows: Rows, key: Column) -> Numbers:
+    """How many values of a key occur: one edited row makes at most one appear or disappear."""
+    return tally(rows, [key], None).one_number(rows.distance)
+
+
+def quantile_scores(rows: Rows, points: list[Any], below: Fraction, above: Fraction, target: Fraction) -> Numbers:
+    """How good each candidate is as a quantile: -max(0, too_high, too_low), where both are sums of ±``below`` for
+    rows on one side of the candidate, ±``above`` for rows on the other, and ±``target``.
+
+    One edited row moves every score by at most the larger weight. Some rise and some fall.
+    """
+    each, grid = times(rows.distance, max(abs(below), abs(above))), common_grid(below, above, abs(target))
+    return Numbers(len(points), lambda _: each, None, grid, rows.cells, rows.cap is not None, monotone=False)
+
+
+def public_number(value: Fraction) -> Numbers:
+    """A constant does not move."""
+    return Numbers(1, lambda _: NO_DISTANCE, NO_DISTANCE, abs(value) or ONE, (), False, monotone=True)
+
+
+# -- numbers from numbers
+
+
+def scale(a: Numbers, factor: Fraction) -> Numbers:
+    """a·c moves |c| times as far; all in one direction if a did."""
+    size, whole = abs(factor), a.sum_of_changes
+    return replace(
+        a,
+        element_distance=lambda i: times(a.element_distance(i), size),
+        sum_of_changes=None if whole is None else times(whole, size),
+        grid=a.grid * size or ONE,
+    )
+
+
+def offset(a: Numbers, constant: Fraction) -> Numbers:
+    """a + c moves as far as a does."""
+    return replace(a, grid=common_grid(a.grid, constant))
+
+
+def absolute(a: Numbers) -> Numbers:
+    """| |x| - |y| | ≤ |x - y|. Not monotone: a number below 0 that grows has a shrinking absolute value."""
+    return replace(a, monotone=False)
+
+
+def element(a: Numbers, i: int) -> Numbers:
+    """One element depends on its own cells only; but a constant bound does not say which cells are its own.
+
+    Cells with an infinite coefficient are left out: the sensitivity is infinite, so the number cannot be released.
+    """
+    if type(i) is not int or not 0 <= i < a.size:
+        raise CannotCheck("no such element")
+    alone = a.element_distance(i)
+    own = (cell for form in alone for cell, coefficient in form.coefficients.items() if coefficient < inf)
+    return replace(a.one_number(alone), cells=a.cells if a.has_constant_bound else tuple(dict.fromkeys(own)))
+
+
+def total(a: Numbers) -> Numbers:
+    """The sum of all elements moves by at most their L1 distance."""
+    return a.one_number(a.joint("l1"))
+
+
+def extreme(a: Numbers) -> Numbers:
+    """The largest (or smallest) element moves by at most the L∞ distance."""
+    return a.one_number(a.joint("linf"))
+
+
+def add(a: Numbers, b: Numbers) -> Numbers:
+    """a + b, element by element: distances add up, and so do bounds on the sum of all changes.
+
+    The bound on the sum is used if both vectors depend on the same cells. Otherwise the distances of the elements are
+    used, which take into account that edits in one cell are not in another.
+    """
+    both, x, y = None, a.sum_of_changes, b.sum_of_changes
+    if x is not None and y is not None and (a.size == 1 or terms(x) == terms(y)):
+        both = plus(x, y)
+    return combined([a, b], a.size, lambda i: plus(a.element_distance(i), b.element_distance(i)), both)
+
+
+def terms(distance: Distance) -> tuple[set[Cell], bool]:
+    """The cells that a distance depends on, and whether it has a constant term."""
+    return {cell for form in distance for cell in form.coefficients}, any(form.constant for form in distance)
+
+
+def stack(parts: list[Numbers], labels: list[Any]) -> Numbers:
+    """Vectors of one length side by side: element i of each, then element i + 1 of each. All may move at once."""
+    if not parts or len(parts) != len(labels):
+        raise CannotCheck("a vector needs at least one part, and a label for each")
+    count = len(parts)
+    return combined(parts, count * parts[0].size, lambda i: parts[i % count].element_distance(i // count), None)
+
+
+def combined(
+    parts: list[Numbers], size: int, element_distance: Callable[[int], Distance], sum_of_changes: Distance | None
+) -> Numbers:
+    """Several vectors of one length together: their common grid, and the cells of all of them."""
+    if len({part.size for part in parts}) != 1 or size > MOST_ELEMENTS:
+        raise Refuted("vectors of different size, or too long")
+    cells = tuple(dict.fromkeys(cell for part in parts for cell in part.cells))
+    grid, constant = common_grid(*(part.grid for part in parts)), any(part.has_constant_bound for part in parts)
+    return Numbers(size, element_distance, sum_of_changes, grid, cells, constant, monotone=False)
+
+
+def check_claims(derived: Numbers, claims: dict[str, Any], cells: tuple[Cell, ...], report: Report) -> Numbers:
+    """Compare the claimed facts with the derived ones. Later nodes use the claimed ones."""
+    grid, constant, monotone = number(claims["grid"]), truth(claims["capped"]), truth(claims["monotone"])
+    wrong = {
+        "size": derived.size != claims["size"],
+        "cells": not set(derived.cells) <= set(cells),
+        "grid": grid <= 0 or (derived.grid / grid).denominator != 1,  # all multiples of the derived grid lie on it
+        "constant bound": derived.has_constant_bound and not constant,
+        "direction": monotone and not derived.monotone,
+    }
+    if any(wrong.values()):
+        raise Refuted(f"not as claimed: {', '.join(name for name in wrong if wrong[name])}")
+    report.require("the distance", bound(claims["distance"]), derived.sensitivity("linf"))
+    return replace(derived, grid=grid, cells=cells, has_constant_bound=constant, monotone=monotone)

@@ -1,0 +1,156 @@
+"""Rows: how far an ordered table can move between neighbouring tables, and in which cells.
+
+Tables are ordered, and the metric is the LCS edit distance: the least number of rows to insert or delete. A certificate
+claims for each table
+
+    distance ≤ factor·Σ η(cell) over the claimed cells,      or ≤ cap, a constant, where a cap is claimed,
+
+and bounds on two numbers: ``most``, of rows that the table can have, and ``edits``, of insertions and deletions in its
+base. A *base* is a data set or what a slice, window or group_head makes; filters and sorts select rows of a base.
+
+Each rule below states the *stability* s of an operation: one edit of its input causes at most s edits of its output.
+Inputs that are d apart are joined by d single edits, so the outputs are at most s·d apart. For d = factor·Σ η(cell)
+this multiplies the factor, for a constant it multiplies the cap.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.columns import Column, can_be_true
+from privjail.verify.checker.distances import ZERO, Distance, LinearForm, largest
+from privjail.verify.checker.reading import bound, whole_number
+from privjail.verify.checker.slices import Bounds, stability
+from privjail.verify.checker.verdict import Number, Refuted, Report
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of the plan: what it is made from, and its facts."""
+
+    node: int
+    kind: str
+    input: "Rows | None"  # None: a data set
+    parameters: tuple[Any, ...]  # data set: its index; slice: start, stop; window: rows seen before and after
+    base: int  # the node of the base
+    cells: tuple[Cell, ...]  # every row lies in one of these, or was made from rows that do
+    factor: Number
+    cap: Number | None  # None: no constant bound is claimed
+    edits: Number
+    most: Number
+
+    @property
+    def distance(self) -> Distance:
+        if self.cap is not None:
+            return (LinearForm(self.cap, {}),)
+        if self.factor == inf and not self.cells:  # no bound is claimed; the empty sum over cells would be 0
+            return (LinearForm(inf, {}),)
+        return (LinearForm(ZERO, dict.fromkeys(self.cells, self.factor) if self.factor else {}),)
+
+
+def data_set(node: int, index: int, rows_of_a_unit: Number) -> Rows:
+    """A data set: neighbouring tables differ in one privacy unit, so in as many rows as a unit can have."""
+    return Rows(node, "source", None, (index,), node, (Cell(index),), rows_of_a_unit, None, rows_of_a_unit, inf)
+
+
+def rebased(node: int, kind: str, rows: Rows, parameters: tuple[Any, ...], times: int) -> Rows:
+    """Rows that are a new base, made by an operation with the stability ``times``."""
+    made = replace(rows, node=node, kind=kind, input=rows, parameters=parameters, base=node)
+    made = replace(made, factor=rows.factor * times, cap=None if rows.cap is None else rows.cap * times)
+    return replace(made, edits=largest(made.distance))
+
+
+def sort(node: int, rows: Rows) -> Rows:
+    """Stability 1: the sort is stable, and the order of two rows does not depend on a third one."""
+    return replace(rows, node=node, kind="sort", input=rows, parameters=())
+
+
+def filter_(node: int, rows: Rows, condition: Column, claimed: tuple[Cell, ...]) -> Rows:
+    """Stability 1: whether a row is kept depends on that row alone. The output may lie in smaller cells."""
+    if condition.domain.type != "boolean":
+        raise Refuted("a filter needs a condition that is true or false")
+    for cell in rows.cells:
+        if cell not in claimed and not any(
+            held_by_parts(cell, rows.base, condition, by, claimed) for by in condition.with_ancestors
+        ):
+            raise Refuted("rows that the filter keeps lie outside of the claimed cells")
+    return replace(rows, node=node, kind="filter", input=rows, parameters=(), cells=claimed)
+
+
+def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed: tuple[Cell, ...]) -> bool:
+    """Divide a cell by the column ``by``: do all rows that the filter keeps lie in parts that are claimed?
+
+    They do if for each value of the column, null included, its part is claimed or the condition cannot be true there.
+    ``by`` may also be a column of the rows that the base was made from: each row of the base comes from one of those.
+    """
+    keys = by.domain.keys()
+    if not keys:
+        return False  # no finite list of values: no partition
+    if by.domain.nullable:
+        keys.append(None)
+    parts = set(claimed)
+    return all(cell.extended(Step(base, by.node, key)) in parts or not can_be_true(condition, by, key) for key in keys)
+
+
+def slice_(node: int, rows: Rows, start: Any, stop: Any) -> Rows:
+    """Consecutive rows. Slices of slices are treated as one operation, whose stability is found in slices.py.
+
+    Two tables of at most w rows are never more than 2w edits apart, so a cap of 2w may be claimed.
+    """
+    chain: list[Bounds] = [(start, stop)]
+    first = rows
+    while first.kind == "slice" and first.input is not None:
+        chain.insert(0, (first.parameters[0], first.parameters[1]))
+        first = first.input
+    times, width = stability(chain)
+    made = rebased(node, "slice", first, (start, stop), times)
+    most = min(rows.most, width)
+    return replace(made, input=rows, most=most, edits=min(made.edits, 2 * most))
+
+
+def window(node: int, rows: Rows, before: Any, after: Any) -> Rows:
+    """Each row together with its neighbours: stability 2w - 1, where w = before + 1 + after rows are seen.
+
+    An inserted row is one new tuple of w rows, and changes the tuples of the w - 1 rows that see it. A changed tuple is
+    one deletion and one insertion.
+    """
+    seen = whole_number(before, 0) + 1 + whole_number(after, 0)
+    return rebased(node, "window", rows, (before, after), 2 * seen - 1)
+
+
+def group_head(node: int, rows: Rows, most_of_a_group: Any, by_owner: bool, all_cells: tuple[Cell, ...]) -> Rows:
+    """The first k rows of each value of a key.
+
+    For any key: stability 2. A row inserted into a group pushes at most one other row out of it.
+    ``by_owner``: the key is the column that says whose row it is, and the input is a selection of the data set's rows.
+    Then the rows of a privacy unit are one group, and other groups do not change with it: the distance is at most k.
+    That is a bound on all rows of the unit together, so it is stated for the whole data set (``all_cells``). If the
+    distance of the input is at most k already, it is kept.
+    """
+    most = Fraction(whole_number(most_of_a_group, 1))
+    if not by_owner:
+        return rebased(node, "group_head", rows, (), 2)
+    if most < largest(rows.distance):
+        rows = replace(rows, cells=all_cells, factor=most, cap=None)
+    return rebased(node, "group_head", rows, (), 1)
+
+
+def check_claims(derived: Rows, claims: dict[str, Any], cells: tuple[Cell, ...], report: Report) -> Rows:
+    """Compare the claimed facts with the derived ones. Later nodes use the claimed ones."""
+    cap = None if claims["cap"] is None else bound(claims["cap"])
+    factor, edits, most = bound(claims["factor"]), bound(claims["edits"]), bound(claims["most"])
+    if not set(derived.cells) <= set(cells) or most < derived.most:
+        raise Refuted("rows lie outside of the claimed cells, or there can be more than claimed")
+    if cap is not None:  # then the factor is not used anywhere
+        report.require("the cap", cap, derived.edits if derived.kind == "slice" else largest(derived.distance))
+    elif derived.cap is not None:
+        report.require("the factor", factor, inf)  # a constant bound says nothing about multiples of η
+    else:
+        # Without cells the table is empty: every factor that is not negative is right.
+        report.require("the factor", factor, derived.factor if derived.cells else max(factor, ZERO))
+    claimed = replace(derived, cells=cells, factor=factor, cap=cap, edits=edits, most=most)
+    report.require("the distance", bound(claims["distance"]), largest(claimed.distance))
+    report.require("the number of edits", edits, derived.edits)
+    return claimed
