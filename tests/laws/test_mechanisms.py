@@ -124,3 +124,11 @@ def test_what_carries_mechanisms_knows_none_of_them(name: str) -> None:
     homes = {registry[kind].__module__ for kind in KINDS}
 
     assert not modules & homes
+
+
+def test_the_estimate_of_memory_asks_each_value_and_names_none() -> None:
+    """How long the numbers of a new operation get is said in its own file (``number_bits``, ``filling_bytes``)."""
+    tree = ast.parse((SOURCE / "server" / "work.py").read_text(encoding="utf-8"))
+    modules = {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+
+    assert not [name for name in modules if name.startswith("privjail.ops.numbers")]
