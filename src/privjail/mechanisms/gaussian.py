@@ -91,7 +91,7 @@ class Gaussian(Mechanism):
             return sqrt_up(1 / (2 * self.rho))
         assert self.epsilon is not None and self.delta is not None
         spare = size * (1 + math.exp(float_up(self.epsilon))) / (12 * float(FINE) ** 2)
-        return _unit_sigma(self.epsilon, float(self.delta) - spare)
+        return _smallest_sigma(self.epsilon, float(self.delta) - spare)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
         calibration = self.calibrate(value)
@@ -118,7 +118,7 @@ def delta_of(sigma: float, epsilon: float) -> float:
     return left - right + 1e-15 * (left + right)  # the two may nearly cancel
 
 
-def _unit_sigma(epsilon: Fraction, delta: float) -> Fraction:
+def _smallest_sigma(epsilon: Fraction, delta: float) -> Fraction:
     """The smallest σ for distance 1, rounded up."""
     if delta <= 0:
         raise BudgetError("delta is too small for this eps", do="raise delta, or use a smaller eps")
@@ -133,5 +133,5 @@ def _unit_sigma(epsilon: Fraction, delta: float) -> Fraction:
 
 def _rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The ρ of the noise that ``epsilon`` and ``delta`` ask for (rounded up), for zCDP and Rényi budgets."""
-    sigma = _unit_sigma(epsilon, float(delta))
+    sigma = _smallest_sigma(epsilon, float(delta))
     return 1 / (2 * sigma * sigma) * (1 + Fraction(1, 2**20))
