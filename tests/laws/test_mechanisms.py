@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from privjail import pandas as pd
 from privjail.budget.notions import Loss
+from privjail.errors import PlanError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -22,6 +24,7 @@ from privjail.server.wire import decode, encode
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.verify import certificate
 from tests.mechanisms.laws import vector
+from tests.server.wire_fixtures import SCHEMA, people
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "privjail"
@@ -124,6 +127,18 @@ def test_what_carries_mechanisms_knows_none_of_them(name: str) -> None:
     homes = {registry[kind].__module__ for kind in KINDS}
 
     assert not modules & homes
+
+
+def test_reveal_takes_a_mechanism_that_adds_noise_and_no_second_price() -> None:
+    df = pd.from_frame(people(), "revealed by a mechanism", SCHEMA)
+    ages = df["age"].value_counts(sort=False)
+
+    assert abs(df.shape[0].reveal(mechanism=Laplace(Fraction(100))) - 60) < 1
+    assert df.shape[0].error(mechanism=Laplace(Fraction(1, 10))) == df.shape[0].error(eps=0.1)
+    with pytest.raises(PlanError, match="parameters of its own"):
+        df.shape[0].reveal(mechanism=Laplace(Fraction(1)), eps=1)
+    with pytest.raises(PlanError, match="noisy_max chooses among elements"):
+        ages.reveal(mechanism=NoisyMax(Fraction(1)))
 
 
 def test_the_estimate_of_memory_asks_each_value_and_names_none() -> None:
