@@ -9,7 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, noisy_max, number, real, reals, ref, text, whole, wholes
+from .raw import (
+    NONE,
+    Analyst,
+    Plan,
+    deep_maxima,
+    listed,
+    memory,
+    noisy_max,
+    number,
+    real,
+    reals,
+    ref,
+    text,
+    whole,
+    wholes,
+)
 
 from privjail.engines.polars import engine as polars
 from privjail.server.wire import privjail_pb2 as pb
