@@ -133,10 +133,13 @@ class Sensitive(Prisoner, Generic[Public]):
 
     # -- the way out
 
-    def reveal(self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None) -> Public:
+    def reveal(
+        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
+    ) -> Public:
         """Release the value with noise, and pay for it.
 
-        With ``eps`` alone Laplace noise; with ``delta`` too, or with ``rho``, Gaussian noise.
+        With ``eps`` alone Laplace noise; with ``delta`` too, or with ``rho``, Gaussian noise. ``mechanism``: "laplace",
+        "gaussian", or a mechanism with parameters of its own.
 
         >>> df.shape[0].reveal(eps=1)
         ≈ 2000
@@ -144,7 +147,7 @@ class Sensitive(Prisoner, Generic[Public]):
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
     def error(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | None = None,
+        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
         confidence: float = 0.95,
     ) -> float:  # fmt: skip
         """How far the released value will be off, with this confidence, before anything is paid.
@@ -216,7 +219,13 @@ def _is_public_number(x: Any) -> bool:
     return type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and x.dtype.kind in "iuf"
 
 
-def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | None) -> Laplace | Gaussian:
+def _mechanism(eps: Any, delta: Any, rho: Any, kind: str | Mechanism | None) -> Mechanism:
+    if isinstance(kind, Mechanism):
+        if (eps, delta, rho) != (None, None, None):
+            raise PlanError(f"{kind.kind} has parameters of its own", do="leave out eps, delta and rho")
+        if not kind.adds_noise:
+            raise PlanError(f"{kind.kind} chooses among elements and shows none of them", do="see pj.noisy_max")
+        return kind
     gaussian = kind == "gaussian" or delta is not None or rho is not None
     if kind not in (None, "laplace", "gaussian") or (kind == "laplace" and gaussian):
         raise PlanError(f"no mechanism {kind!r} with these parameters", do="use 'laplace' or 'gaussian'")

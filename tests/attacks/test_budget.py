@@ -125,6 +125,12 @@ class Breaking(Mechanism):
     def check(self, value: Any) -> None:
         return None
 
+    def proportional(self, notion: Notion, value: Any) -> bool:
+        return True
+
+    def calibrate(self, value: Any) -> Any:
+        raise TypeError
+
     def sample(self, value: Any, exact: Any, noise: Any) -> Any:
         raise RuntimeError("broken")
 
@@ -353,6 +359,12 @@ class NameAndShame(Mechanism):
 
     def check(self, value: Any) -> None:
         return None
+
+    def calibrate(self, value: Any) -> Any:
+        raise TypeError
+
+    def sample(self, value: Any, exact: Any, noise: Any) -> Any:
+        raise TypeError
 
     def law(self, exact: int) -> dict[Any, Fraction]:
         return {exact: self.delta, None: 1 - self.delta}

@@ -360,18 +360,20 @@ def loss(ask: Query, x: list[int], y: list[int]) -> float:
         return 0.0
     match mechanism:
         case Laplace():
-            grid, scale = mechanism.calibrate(value)
-            return sum(abs(grid.place(a) - grid.place(b)) for a, b in zip(x, y, strict=True)) / scale
+            calibration = mechanism.calibrate(value)
+            grid, scale = calibration.on, calibration.scale
+            return sum(abs(grid.place(a) - grid.place(b)) for a, b in zip(x, y, strict=True)) / float(scale)
         case Gaussian():
             square = sum(((a - b) * value.grid) ** 2 for a, b in zip(x, y, strict=True))
-            return float(square / (2 * mechanism.sigma(value) ** 2))
+            return float(square / (2 * mechanism.calibrate(value).sigma ** 2))
         case Exponential():
             factor = float(mechanism.epsilon * value.grid / (2 * Fraction(value.joint.linf)))
             return ratio(softmax(x, factor), softmax(y, factor))
         case NoisyMax():
-            grid, scale = mechanism.scale(value)
+            calibration = mechanism.calibrate(value)
+            grid, scale = calibration.on, calibration.scale
             sign = -1 if mechanism.smallest else 1
-            laws = [permute_and_flip([sign * grid.place(a) for a in each], scale) for each in (x, y)]
+            laws = [permute_and_flip([sign * grid.place(a) for a in each], float(scale)) for each in (x, y)]
             return ratio(*laws)
     raise TypeError
 

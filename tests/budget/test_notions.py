@@ -147,7 +147,7 @@ def test_noise_asked_for_by_epsilon_and_delta_is_paid_at_its_true_rho(eps: float
     mechanism = Gaussian(Fraction(eps), Fraction(delta))
     from .people import People
 
-    sigma = mechanism.sigma(People().df.shape[0]._value)
+    sigma = mechanism.calibrate(People().df.shape[0]._value).sigma
     (paid,) = ZCDP().cost(mechanism.loss)
     assert 1 / (2 * sigma * sigma) <= paid <= 1 / (2 * sigma * sigma) * (1 + Fraction(1, 10**5))
 

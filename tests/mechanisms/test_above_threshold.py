@@ -36,8 +36,8 @@ def _law(xs: Sequence[int], line: int, outer: float, inner: float) -> dict[Any, 
 def test_scales_are_those_of_the_law_that_is_verified_v44() -> None:
     """V-44: privjail.verify checks the law at these scales, over all neighbours of a small domain."""
     for reach, eps in ((1, Fraction(2)), (1, Fraction(4)), (2, Fraction(2))):
-        grid, outer, inner = AboveThreshold(eps, Fraction(0)).scales(vector(3, reach))
-        assert (outer, inner, grid.coarser) == (float(2 * reach / eps), float(4 * reach / eps), 1)
+        found = AboveThreshold(eps, Fraction(0)).calibrate(vector(3, reach))
+        assert (found.outer, found.scale, found.on.coarser) == (2 * reach / eps, 4 * reach / eps, 1)
 
 
 def _far(outer: Fraction, inner: Fraction, claimed: Fraction) -> float:

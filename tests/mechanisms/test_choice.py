@@ -133,7 +133,7 @@ def test_mechanisms_have_their_laws_from_bits_too() -> None:
     one_way = flip_law(lambda noise: NoisyMax(Fraction(3)).sample(counts, scores, noise), 3)
     with precision():
         assert agrees_with(found, laws.exponential(scores, Fraction(3, 16), ball_decay))
-        scale, smaller = (Fraction(NoisyMax(Fraction(3)).scale(each)[1]) for each in (value, counts))
+        scale, smaller = (NoisyMax(Fraction(3)).calibrate(each).scale for each in (value, counts))
         assert Fraction(3, 16) * scale == pytest.approx(1, abs=1e-12) == Fraction(3, 8) * smaller
         assert agrees_with(either, laws.permute_and_flip(scores, 1 / scale, ball_decay))
         assert agrees_with(one_way, laws.permute_and_flip(scores, 1 / smaller, ball_decay))

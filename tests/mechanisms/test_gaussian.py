@@ -33,7 +33,7 @@ def test_delta_holds_for_every_epsilon_up_to_30_v14(epsilon: Fraction) -> None:
     for delta in DELTAS:
         for n in (1, 1000):
             try:
-                sigma = Gaussian(Fraction(epsilon), delta).sigma(vector(n, Fraction(1)))
+                sigma = Gaussian(Fraction(epsilon), delta).calibrate(vector(n, Fraction(1))).sigma
             except BudgetError:
                 assert epsilon > 20  # e**ε·n / 2**80 leaves nothing of the smallest δ
                 continue
@@ -49,9 +49,11 @@ def test_the_textbook_formula_is_refuted_and_not_used_v14() -> None:
     epsilon, delta = Fraction(10), Fraction(1, 10**5)
     textbook = mp.sqrt(2 * mp.log(1.25 / real(delta))) / 10
     assert exact_delta(textbook, epsilon) > 2 * real(delta)
-    assert Gaussian(epsilon, delta).sigma(single(1)) > Fraction(float(textbook)) * Fraction(101, 100)
+    assert Gaussian(epsilon, delta).calibrate(single(1)).sigma > Fraction(float(textbook)) * Fraction(101, 100)
     # a σ that is 1 % too small is caught by the test above
-    assert exact_delta(real(Gaussian(epsilon, delta).sigma(single(1))) * mp.mpf("0.99"), epsilon) > real(delta)
+    assert exact_delta(real(Gaussian(epsilon, delta).calibrate(single(1)).sigma) * mp.mpf("0.99"), epsilon) > real(
+        delta
+    )
 
 
 def test_delta_in_floats_is_never_below_delta_in_60_digits_by_more_than_the_margin() -> None:
@@ -104,7 +106,7 @@ def test_rho_holds_at_every_order(s: str) -> None:
 def test_sigma_follows_from_rho() -> None:
     for rho in (Fraction(1, 1000), Fraction(1, 2), Fraction(7)):
         for distance in (Fraction(1), Fraction(3, 7)):
-            sigma = Gaussian(rho=rho).sigma(vector(5, distance))
+            sigma = Gaussian(rho=rho).calibrate(vector(5, distance)).sigma
             exact = distance**2 * 5 / (2 * rho)
             assert exact <= sigma**2 <= exact * (1 + Fraction(1, 2**50))
 
@@ -130,7 +132,7 @@ def test_a_release_has_the_stated_deviation_and_error() -> None:
     mechanism = Gaussian(Fraction(1), Fraction(1, 10**6))
     value = vector(20_000, Fraction(1, 100))
     drawn = mechanism.sample(value, [0] * 20_000, Noise())
-    sigma = float(mechanism.sigma(value))
+    sigma = float(mechanism.calibrate(value).sigma)
     spread = math.sqrt(math.fsum(x * x for x in drawn) / 20_000)
     assert 0.96 < spread / sigma < 1.04
     for confidence in (0.5, 0.95):

@@ -55,13 +55,15 @@ def test_on_a_coarser_grid_the_loss_is_not_proportional_and_no_mechanism_says_so
     """Two edits, one in each of two groups. On its own grid each group pays half; rounded, each can pay all of ε."""
     epsilon = Fraction(1, 4)
     value, notion = single(2), PureDP()
-    on, scale = Laplace(epsilon).calibrate(value)
+    calibration = Laplace(epsilon).calibrate(value)
+    on, scale = calibration.on, calibration.scale
     assert on.coarser == 1 and Laplace(epsilon).proportional(notion, value)
     assert 2 * (Fraction(1) / Fraction(scale)) <= epsilon
 
     monkeypatch.setattr(module, "FINEST", 1)
-    monkeypatch.setattr(laplace, "_plan", laplace._plan.__wrapped__)  # plans made before are kept
-    on, scale = Laplace(epsilon).calibrate(value)
+    monkeypatch.setattr(laplace, "_calibrated", laplace._calibrated.__wrapped__)  # those made before are kept
+    calibration = Laplace(epsilon).calibrate(value)
+    on, scale = calibration.on, calibration.scale
     assert on.coarser == 8
     moved = max(abs(on.place(x + 1) - on.place(x)) for x in range(32))  # one edit in one group
     assert 2 * (Fraction(moved) / Fraction(scale)) == 2 * epsilon  # both groups: twice what the maximum would charge
@@ -75,7 +77,7 @@ def test_shares_of_the_edits_move_shares_of_the_steps() -> None:
     """On its own grid: each edit moves whole steps, so k of K edits cost at most k/K of ε (the proportional claim)."""
     for top, edits in product(range(1, 40), range(1, 6)):
         per_edit = Fraction(top, 8)  # a distance that need not be whole in steps
-        on, scale = Laplace(Fraction(1)).calibrate(single(per_edit * edits))
+        scale = Laplace(Fraction(1)).calibrate(single(per_edit * edits)).scale
         for k in range(edits + 1):
             moved = k * (per_edit.numerator // per_edit.denominator)
             if moved:
@@ -86,12 +88,13 @@ def test_the_widest_noise_fits() -> None:
     """The smallest eps, the finest grid and the longest vector: below OpenDP's limit, and it can be drawn."""
     tiny = Fraction(1, 10**9)
     for n, distance, grid in ((1, 10**30, 1), (10**7, 1, Fraction(1, 2**900)), (5, 10**300, Fraction(1, 10**300))):
-        on, scale = Laplace(tiny).calibrate(vector(n, distance, grid))
+        calibration = Laplace(tiny).calibrate(vector(n, distance, grid))
+        on, scale = calibration.on, calibration.scale
         assert 0 < scale <= LARGEST_SCALE and on.steps >= 1 and on.coarser > 1
         assert Fraction(on.steps) / Fraction(scale) <= tiny
         value = vector(n, distance, grid)
-        above = AboveThreshold(tiny, Fraction(0)).scales(value)
-        for wide in (NoisyMax(tiny).scale(value)[1], *above[1:]):
+        above = AboveThreshold(tiny, Fraction(0)).calibrate(value)
+        for wide in (NoisyMax(tiny).calibrate(value).scale, above.outer, above.scale):
             assert 0 < wide <= LARGEST_SCALE
     answer = Laplace(tiny).sample(single(10**30), 5, Noise())
     assert 0 < abs(answer) < 1e45

@@ -29,7 +29,8 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)
 def test_the_loss_is_at_most_epsilon_exactly(epsilon: Fraction, distance: Fraction, grid: Fraction, n: int) -> None:
     """The log-ratio of discrete Laplace noise of scale b (the float that is drawn with) at d steps is d / b."""
     mechanism = Laplace(epsilon)
-    on, scale = mechanism.calibrate(vector(n, distance, grid))
+    calibration = mechanism.calibrate(vector(n, distance, grid))
+    on, scale = calibration.on, calibration.scale
     if scale == 0:
         assert distance * n < grid  # less than one step in all: the value cannot move
         return
@@ -43,7 +44,7 @@ def test_no_neighbour_is_more_than_epsilon_away() -> None:
     """The law as a table of probabilities, over all pairs of vectors in a small world."""
     epsilon = Fraction(3, 2)
     for distance in (1, 2, 3):
-        _, scale = Laplace(epsilon).calibrate(vector(1, distance))
+        scale = Laplace(epsilon).calibrate(vector(1, distance)).scale
         a = mp.exp(-1 / real(scale))
 
         def log_p(out: tuple[int, ...], x: tuple[int, ...], a: mp.mpf = a) -> mp.mpf:
@@ -95,8 +96,9 @@ def test_draws_that_are_cut_off_are_drawn_on(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_error_that_is_foretold_is_met(epsilon: float, distance: int, grid: Fraction) -> None:
     mechanism = Laplace(Fraction(epsilon))
     value = single(distance, grid)
-    on, scale = mechanism.calibrate(value)
-    drawn = Counter(abs(x) for x in Noise().laplace(scale, 40_000))
+    calibration = mechanism.calibrate(value)
+    on, scale = calibration.on, calibration.scale
+    drawn = Counter(abs(x) for x in Noise().laplace(float(scale), 40_000))
     for confidence in (0.5, 0.9, 0.95, 0.99):
         error = Fraction(mechanism.error(value, confidence))
         within = sum(k for x, k in drawn.items() if x * on.grid <= error) / 40_000

@@ -99,7 +99,8 @@ def test_huge_gaps_and_scales() -> None:
     assert mechanism.sample(vector(3, 1, monotone=True), [10**300, 0, -(10**300)], noise) == 0
     assert NoisyMax(Fraction(1), k=3).sample(vector(3, 1), [0, 10**300, 10**30], noise) == [1, 2, 0]
     wide = NoisyMax(Fraction(1, 10**9))
-    grid, scale = wide.scale(vector(2, 10**18))
+    calibration = wide.calibrate(vector(2, 10**18))
+    grid, scale = calibration.on, calibration.scale
     assert scale <= 2.0**55 and grid.coarser > 1
     assert {wide.sample(vector(2, 10**18), [0, 5], noise) for _ in range(60)} == {0, 1}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from typing import Any
 
+from privjail.mechanisms.mechanism import declared_parameters
 from privjail.server.wire import privjail_pb2 as pb
-from privjail.server.wire.decode import KINDS
+from privjail.server.wire.decode import KINDS, MECHANISMS
 
 STRANGE_TEXT = ["", "x" * 5000, "\0", "../../etc/passwd", "people", "Ω" * 400, "'; DROP TABLE events; --", "None", "1/0", "-0",
                 "1e5", "9" * 700, "٣", "-", "1/-1", "0x10", " 1", "1/3/5", "nan", "inf"]  # fmt: skip
@@ -59,12 +61,25 @@ def literal(r: random.Random) -> pb.Literal:
 
 
 def mechanism(r: random.Random) -> pb.Mechanism:
-    parameters = ["1", "1/2", "0", "-1", "", "1/1000000000", "2000000", "1/3", *STRANGE_TEXT]
-    return pb.Mechanism(
-        kind=r.choice(["laplace", "gaussian", "exponential", "noisy_max", "above_threshold", "", "eval"]),
-        epsilon=r.choice(parameters), delta=r.choice(["", "1/1000", *parameters]), rho=r.choice(["", *parameters]),
-        threshold=r.choice(["0", *parameters]), smallest=r.random() < 0.5, k=r.choice([0, 1, 2, 5, 2**32 - 1]),
-    )  # fmt: skip
+    """Any mechanism; mostly with as many fields as it has, of their types."""
+    kind = r.choice([*MECHANISMS, "", "eval"])
+    declared = list(declared_parameters(MECHANISMS[kind]).values()) if kind in MECHANISMS else []
+    if r.random() < 0.2:
+        declared = r.choices([(Fraction, False), (int, False), (bool, True)], k=r.randrange(6))
+    return pb.Mechanism(kind=kind, fields=[parameter(r, *each) for each in declared])
+
+
+def parameter(r: random.Random, type_: type, optional: bool) -> pb.Field:
+    if r.random() < 0.1:
+        return field(r, [0, 1])
+    if optional and r.random() < 0.4:
+        return pb.Field(none=True)
+    if type_ is bool:
+        return pb.Field(number=r.choice([0, 1, 1, 2, -1]))
+    if type_ is int:
+        return pb.Field(number=r.choice([0, 1, 2, 5, 2**32 - 1, *STRANGE_NUMBERS]))
+    usual = ["1", "1/2", "0", "-1", "1/1000", "1/1000000000", "2000000", "1/3", "1/" + "7" * 600]
+    return pb.Field(fraction=r.choice([*usual, *usual, *STRANGE_TEXT]))
 
 
 def leaves(node: pb.Node) -> list[pb.Field]:

@@ -50,6 +50,18 @@ def listed(*items: pb.Field) -> pb.Field:
     return pb.Field(list=pb.Fields(items=items))
 
 
+def fraction(x: str) -> pb.Field:
+    return pb.Field(fraction=x)
+
+
+def laplace(epsilon: str = "1") -> pb.Mechanism:
+    return pb.Mechanism(kind="laplace", fields=[fraction(epsilon)])
+
+
+def noisy_max(epsilon: str = "1", smallest: int = 0, k: int = 1) -> pb.Mechanism:
+    return pb.Mechanism(kind="noisy_max", fields=[fraction(epsilon), number(smallest), number(k)])
+
+
 NONE = pb.Field(none=True)
 
 
@@ -72,8 +84,8 @@ class Plan:
     def count(self, rows: int | None = None, *keys: int) -> int:
         return self.add("tally", ref(rows or self.source), listed(*map(ref, keys)), NONE)
 
-    def ask(self, value: int, kind: str = "laplace", epsilon: str = "1", **more: Any) -> Plan:
-        self.request.asks.add(value=value, mechanism=pb.Mechanism(kind=kind, epsilon=epsilon, **more))
+    def ask(self, value: int, mechanism: pb.Mechanism | None = None, *, epsilon: str = "1") -> Plan:
+        self.request.asks.add(value=value, mechanism=mechanism or laplace(epsilon))
         return self
 
 

@@ -9,7 +9,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from .raw import NONE, Analyst, Plan, deep_maxima, listed, memory, number, real, reals, ref, text, whole, wholes
+from .raw import (
+    NONE,
+    Analyst,
+    Plan,
+    deep_maxima,
+    listed,
+    memory,
+    noisy_max,
+    number,
+    real,
+    reals,
+    ref,
+    text,
+    whole,
+    wholes,
+)
 
 from privjail.engines.polars import engine as polars
 from privjail.server.wire import privjail_pb2 as pb
@@ -179,7 +194,7 @@ def many_asks() -> Plan:
 
 def many_choices() -> Plan:
     plan = Plan()
-    return plan.ask(plan.count(None, *[plan.column("age")] * 2), kind="noisy_max", k=10_000)
+    return plan.ask(plan.count(None, *[plan.column("age")] * 2), noisy_max(k=10_000))
 
 
 def nested_lists() -> Plan:

@@ -300,8 +300,8 @@ def test_only_new_nodes_are_sent(jail: Any) -> None:
 def test_a_request_that_cannot_be_written_leaves_nothing_behind(jail: Any) -> None:
     session._connection = connected(*jail)
     ages = pd.read_csv("people")["age"].value_counts(sort=False)
-    with pytest.raises(PlanError, match="more than a jail gives"):
-        session._connection.release([Query(ages._value, NoisyMax(Fraction(1), False, 2**33))])
+    with pytest.raises(PlanError, match="more than a jail takes"):
+        session._connection.release([Query(ages._value, NoisyMax(Fraction(1), False, 2**63))])
     assert not session._connection._numbers
 
     assert len(ages.reveal(eps=1)) == len(ages.index)

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 import pytest
-from .raw import LIMITS, Analyst, Plan, deep_maxima, listed, memory, real, ref, text
+from .raw import LIMITS, Analyst, Plan, deep_maxima, laplace, listed, memory, real, ref, text
 from .wire_fixtures import Held, address, connected, make_jail, people, quick_folder, served
 
 from privjail.curator.folder import JailFolder
@@ -44,7 +44,7 @@ def test_a_million_nodes_in_many_requests_are_refused(ann: Analyst) -> None:
     plan = Plan()
     plan.request.nodes.add(id=9, kind="column", fields=[ref(1), text("member")])
     del plan.request.nodes[0]
-    plan.request.asks.add(value=2, mechanism=pb.Mechanism(kind="laplace", epsilon="1"))
+    plan.request.asks.add(value=2, mechanism=laplace())
     assert len(ann.send(plan)) == 1
     top, number_, refused = 9, 10, None
     for _ in range(8):  # a chain of 1,000 more each time, of which only the last keeps its number
@@ -53,7 +53,7 @@ def test_a_million_nodes_in_many_requests_are_refused(ann: Analyst) -> None:
             request.nodes.add(id=number_, kind="not", fields=[ref(top)])
             top, number_ = number_, number_ + 1
         request.forget.extend(range(9, top))
-        request.asks.add(value=2, mechanism=pb.Mechanism(kind="laplace", epsilon="1"))
+        request.asks.add(value=2, mechanism=laplace())
         answer = ann.send(request)
         if isinstance(answer, tuple):
             refused = json.loads(answer[1])
@@ -154,7 +154,7 @@ def test_foreign_and_forged_handles_are_refused_alike(raw_jail: Any, ann: Analys
     forged = ann.send(Plan())
     ann.session = mine
     request = pb.ReleaseRequest(request=secrets.token_bytes(16))
-    request.asks.add(value=2, mechanism=pb.Mechanism(kind="laplace", epsilon="1"))
+    request.asks.add(value=2, mechanism=laplace())
     node_of_bob = ann.send(request)
 
     assert foreign == forged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ from .wire_fixtures import SCHEMA, Held, address, connected, make_jail, people, 
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session
+from privjail.mechanisms.mechanism import declared_parameters
 from privjail.server.wire import decode, encode, facts
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.limits import Limits
@@ -74,6 +76,20 @@ def kinds_table() -> str:
     return "\n".join(lines)
 
 
+def mechanisms_table() -> str:
+    lines = ["| kind | fields | value | answer | |", "|---|---|---|---|---|"]
+    for kind, made in sorted(decode.MECHANISMS.items()):
+        hints = typing.get_type_hints(made)
+        names = {name: "number" if type_ is bool else type_name(hints[name])
+                 for name, (type_, _) in declared_parameters(made).items()}  # fmt: skip
+        fields = ", ".join(f"{name}: {type_}" for name, type_ in names.items())
+        shape = ("number or vector", "`number` or `numbers`")
+        shape = shape if made.adds_noise else ("vector", "`position`, `positions` or `nothing`")
+        about = inspect.cleandoc(made.__doc__ or "").splitlines()[0].replace("|", "\\|")
+        lines.append(f"| {kind} | {fields} | {shape[0]} | {shape[1]} | {about} |")
+    return "\n".join(lines)
+
+
 def limits_table() -> str:
     lines = ["| limit | |", "|---|---|"]
     for field in dataclasses.fields(Limits):
@@ -87,13 +103,17 @@ def limits_table() -> str:
 
 
 def page_with_tables(text: str) -> str:
-    for name, table in (("kinds", kinds_table()), ("limits", limits_table())):
+    for name, table in (
+        ("kinds", kinds_table()),
+        ("mechanisms", mechanisms_table()),
+        ("limits", limits_table()),
+    ):
         text = re.sub(f"<!-- {name} -->\n.*?<!-- end -->", lambda _, n=name, t=table: f"<!-- {n} -->\n{t}\n<!-- end -->", text,
                       count=1, flags=re.S)  # fmt: skip
     return text
 
 
-def test_the_page_lists_every_kind_and_limit() -> None:
+def test_the_page_lists_every_kind_mechanism_and_limit() -> None:
     text = PAGE.read_text(encoding="utf-8")
 
     assert page_with_tables(text) == text, "run: python -m tests.server.test_wire"
@@ -333,18 +353,18 @@ def test_the_ban_would_catch_something(tmp_path: Path) -> None:
 def test_the_path_of_a_request_opens_no_file() -> None:
     """V-33: files are opened by the catalogue alone, at the places that the ledger names."""
     for name in (
-        "decode",
-        "encode",
-        "facts",
+        "wire/decode",
+        "wire/encode",
+        "wire/facts",
         "service",
         "sessions",
         "weigh",
-        "charging",
+        "ledger/charging",
         "deadline",
         "limits",
         "metrics",
     ):
-        found = calls_in(SRC / "jail" / f"{name}.py")
+        found = calls_in(SRC / "server" / f"{name}.py")
         assert not {c for c in found if c in ("open", "Path") or c.endswith((".open", ".read_text", ".read_bytes"))} - {
             "self.sessions.open"
         }, name

@@ -113,8 +113,8 @@ def test_mechanisms_have_the_stated_laws_and_not_one_off_by_a_step() -> None:
     decay = Rational(F(1, 3), 2)
     mechanism = AboveThreshold(F(2), F(1))
     found = found_law(lambda noise: mechanism.sample(vector(2, 1), [0, 2], noise), decay, 5)
-    _, outer, inner = mechanism.scales(vector(2, 1))
-    a, b = TwoSided(decay(1 / F(outer))), TwoSided(decay(1 / F(inner)))
+    drawn = mechanism.calibrate(vector(2, 1))
+    a, b = TwoSided(decay(1 / drawn.outer)), TwoSided(decay(1 / drawn.scale))
     assert agrees(found, laws.first_above((0, 2), 1, a, b))
     for wrong in (((0, 2), 2, a, b), ((1, 2), 1, a, b), ((0, 2), 1, b, b), ((0, 2), 1, a, a)):
         assert not agrees(found, laws.first_above(*wrong))

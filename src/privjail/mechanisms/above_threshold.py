@@ -8,11 +8,18 @@ from math import ceil
 from typing import Any
 
 from privjail.budget.amounts import amount, exact, float_up
-from privjail.budget.notions import Loss, Notion
+from privjail.budget.notions import Loss
 from privjail.errors import PlanError
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, noise_grid, require_bounded
+from privjail.mechanisms.mechanism import Calibration, Mechanism, noise_grid
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
+
+
+@dataclass(frozen=True)
+class ThresholdCalibration(Calibration):
+    """``scale`` is that of each number's noise."""
+
+    outer: Fraction  # the scale of the threshold's noise, in steps
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,10 @@ class AboveThreshold(Mechanism):
     Source: Dwork & Roth 2014, algorithm 1; Lyu, Su, Li, PVLDB 2017, on the variants that are wrong.
     """
 
+    kind = "above_threshold"
+    norm = "linf"
+    adds_noise = False
+    not_charged = frozenset({"threshold"})
     epsilon: Fraction
     threshold: Fraction
 
@@ -37,24 +48,28 @@ class AboveThreshold(Mechanism):
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="above_threshold")
 
-    def proportional(self, notion: Notion, value: Value) -> bool:
-        return self.scales(value)[0].coarser == 1
-
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("above_threshold needs at least one number")
-        require_bounded(value.joint.linf, value)
+        self.sensitivity(value)
 
-    def scales(self, value: Value) -> tuple[OnGrid, float, float]:
-        """The grid, and the two noise scales in its steps: for the threshold and for each number."""
-        distance = require_bounded(value.joint.linf, value)
-        grid = noise_grid(value.grid, distance, 4 * Fraction(distance) / self.epsilon)
-        return grid, float_up(2 * grid.steps / self.epsilon), float_up(4 * grid.steps / self.epsilon)
+    def calibrate(self, value: Value) -> ThresholdCalibration:
+        distance = self.sensitivity(value)
+        on = noise_grid(value.grid, distance, 4 * Fraction(distance) / self.epsilon)
+        outer, inner = (Fraction(float_up(times * on.steps / self.epsilon)) for times in (2, 4))
+        return ThresholdCalibration(on, inner, outer)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int | None:
-        grid, outer, inner = self.scales(value)
+        calibration = self.calibrate(value)
+        on, outer, inner = calibration.on, float(calibration.outer), float(calibration.scale)
         # A whole number of steps is at least the threshold if it is at least the next whole number.
-        line = ceil(self.threshold / grid.grid) + noise.laplace(outer, 1)[0]
+        line = ceil(self.threshold / on.grid) + noise.laplace(outer, 1)[0]
         # All are drawn, whichever is first: how long it takes depends on the number of elements only.
-        noised = [grid.place(x) + e for x, e in zip(exact, noise.laplace(inner, len(exact)), strict=True)]
+        noised = [on.place(x) + e for x, e in zip(exact, noise.laplace(inner, len(exact)), strict=True)]
         return next((i for i, x in enumerate(noised) if x >= line), None)
+
+    def certificate_noise(self, value: Value) -> dict[str, str | None]:
+        calibration = self.calibrate(value)
+        noise = {"outer": str(calibration.outer), "scale": str(calibration.scale)}
+        sensitivity = str(Fraction(self.sensitivity(value)))
+        return {"norm": self.norm, "grid": str(calibration.on.grid), **noise, "sensitivity": sensitivity}

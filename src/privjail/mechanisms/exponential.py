@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 from privjail.budget.amounts import amount
-from privjail.budget.notions import Loss
+from privjail.budget.notions import Loss, Notion
 from privjail.errors import PlanError
 from privjail.mechanisms.choice import CHOICE_BYTES
-from privjail.mechanisms.mechanism import Mechanism, require_bounded
+from privjail.mechanisms.mechanism import Calibration, Mechanism, OnGrid
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
@@ -26,6 +27,9 @@ class Exponential(Mechanism):
     Source: McSherry & Talwar, FOCS 2007.
     """
 
+    kind = "exponential"
+    norm = "linf"
+    adds_noise = False
     element_bytes = CHOICE_BYTES
     epsilon: Fraction
 
@@ -39,10 +43,23 @@ class Exponential(Mechanism):
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("exponential_mechanism needs at least one option")
-        require_bounded(value.joint.linf, value)
+        self.sensitivity(value)
+
+    def proportional(self, notion: Notion, value: Value) -> bool:
+        return True  # nothing is rounded to another grid
+
+    def calibrate(self, value: Value) -> Calibration:
+        """``scale``: the steps by which a score must be larger to weigh e times as much."""
+        steps = Fraction(self.sensitivity(value)) / value.grid
+        return Calibration(OnGrid(value.grid, 1, floor(steps)), 2 * steps / self.epsilon)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> int:
-        distance = Fraction(require_bounded(value.joint.linf, value))
-        if distance == 0:  # the scores are public
+        scale = self.calibrate(value).scale
+        if scale == 0:  # the scores are public
             return int(exact.index(max(exact)))
-        return noise.exponential(exact, self.epsilon * value.grid / (2 * distance))
+        return noise.exponential(exact, 1 / scale)
+
+    def certificate_noise(self, value: Value) -> dict[str, str | None]:
+        distance = Fraction(self.sensitivity(value))
+        rate = None if distance == 0 else str(1 / (self.calibrate(value).scale * value.grid))
+        return {"norm": self.norm, "rate": rate, "sensitivity": str(distance)}

@@ -10,7 +10,7 @@ from typing import Any
 from privjail.budget.amounts import amount, float_up, probability
 from privjail.budget.notions import ApproxDP, Loss, Notion
 from privjail.errors import BudgetError
-from privjail.mechanisms.mechanism import Mechanism, listed, need_number_or_vector, public, require_bounded
+from privjail.mechanisms.mechanism import Calibration, Mechanism, OnGrid, listed, need_number_or_vector, public
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import sqrt_up
 from privjail.plan.value import Value
@@ -18,6 +18,13 @@ from privjail.plan.value import Value
 FINE = 2**40  # the standard deviation is at least this many steps of the noise's grid
 WIDEST = 2**54  # and at most this many: 64 bits hold 512 standard deviations
 MOST_EPSILON = 30
+
+
+@dataclass(frozen=True)
+class GaussianCalibration(Calibration):
+    """``scale`` is the standard deviation in steps, rounded up."""
+
+    sigma: Fraction  # the standard deviation, in the value's own unit
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Gaussian(Mechanism):
     Source: Balle & Wang, ICML 2018 (exact condition); Canonne, Kamath, Steinke, NeurIPS 2020.
     """
 
+    kind = "gaussian"
+    norm = "l2"
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None
@@ -62,35 +71,43 @@ class Gaussian(Mechanism):
 
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
-        require_bounded(value.joint.l2, value)
-        if self.sigma(value) > WIDEST * value.grid:
+        self.calibrate(value)
+
+    def calibrate(self, value: Value) -> GaussianCalibration:
+        distance = Fraction(self.sensitivity(value))
+        sigma = distance * self._unit_sigma(value.joint.size)
+        if sigma > WIDEST * value.grid:
             raise BudgetError("the noise is too wide for the value's grid", do="use a larger eps or rho")
-
-    def sigma(self, value: Value) -> Fraction:
-        """The standard deviation, in the value's own unit."""
-        distance = Fraction(require_bounded(value.joint.l2, value))
-        if self.rho is not None:
-            return distance * sqrt_up(1 / (2 * self.rho))
-        assert self.epsilon is not None and self.delta is not None
-        spare = value.joint.size * (1 + math.exp(float_up(self.epsilon))) / (12 * float(FINE) ** 2)
-        return distance * _unit_sigma(self.epsilon, float(self.delta) - spare)
-
-    def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
-        sigma = self.sigma(value)
-        elements = listed(exact)
         finer = 1
         while sigma and sigma * finer < FINE * value.grid:
             finer *= 2
         step = value.grid / finer
-        drawn = noise.gaussian(float_up(sigma / step), len(elements))
-        answers = [public((x * finer + e) * step) for x, e in zip(elements, drawn, strict=True)]
+        on = OnGrid(step, 1, math.ceil(distance / step), finer)
+        return GaussianCalibration(on, Fraction(float_up(sigma / step)), sigma)
+
+    def _unit_sigma(self, size: int) -> Fraction:
+        """The standard deviation for distance 1, for a value of so many elements."""
+        if self.rho is not None:
+            return sqrt_up(1 / (2 * self.rho))
+        assert self.epsilon is not None and self.delta is not None
+        spare = size * (1 + math.exp(float_up(self.epsilon))) / (12 * float(FINE) ** 2)
+        return _smallest_sigma(self.epsilon, float(self.delta) - spare)
+
+    def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
+        calibration = self.calibrate(value)
+        on, elements = calibration.on, listed(exact)
+        drawn = noise.gaussian(float(calibration.scale), len(elements))
+        answers = [public((on.place(x) + e) * on.grid) for x, e in zip(elements, drawn, strict=True)]
         return answers if value.index else answers[0]
 
     def error(self, value: Value, confidence: float) -> float:
-        """With this probability one released element is off by at most this much."""
         from statistics import NormalDist
 
-        return public(self.sigma(value)) * NormalDist().inv_cdf((1 + confidence) / 2)
+        return public(self.calibrate(value).sigma) * NormalDist().inv_cdf((1 + confidence) / 2)
+
+    def certificate_noise(self, value: Value) -> dict[str, str | None]:
+        sensitivity = str(Fraction(self.sensitivity(value)))
+        return {"norm": self.norm, "sigma": str(self.calibrate(value).sigma), "sensitivity": sensitivity}
 
 
 def delta_of(sigma: float, epsilon: float) -> float:
@@ -101,7 +118,7 @@ def delta_of(sigma: float, epsilon: float) -> float:
     return left - right + 1e-15 * (left + right)  # the two may nearly cancel
 
 
-def _unit_sigma(epsilon: Fraction, delta: float) -> Fraction:
+def _smallest_sigma(epsilon: Fraction, delta: float) -> Fraction:
     """The smallest σ for distance 1, rounded up."""
     if delta <= 0:
         raise BudgetError("delta is too small for this eps", do="raise delta, or use a smaller eps")
@@ -116,5 +133,5 @@ def _unit_sigma(epsilon: Fraction, delta: float) -> Fraction:
 
 def _rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The ρ of the noise that ``epsilon`` and ``delta`` ask for (rounded up), for zCDP and Rényi budgets."""
-    sigma = _unit_sigma(epsilon, float(delta))
+    sigma = _smallest_sigma(epsilon, float(delta))
     return 1 / (2 * sigma * sigma) * (1 + Fraction(1, 2**20))

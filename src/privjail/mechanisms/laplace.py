@@ -9,16 +9,15 @@ from functools import lru_cache
 from typing import Any
 
 from privjail.budget.amounts import amount, float_up
-from privjail.budget.notions import Loss, Notion
+from privjail.budget.notions import Loss
 from privjail.mechanisms.mechanism import (
+    Calibration,
     Mechanism,
-    OnGrid,
     listed,
     need_number_or_vector,
     noise_grid,
     public,
     public_steps,
-    require_bounded,
 )
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
@@ -27,10 +26,10 @@ Ratio = tuple[int, int]  # a fraction for a cache: the fraction itself is slow t
 
 
 @lru_cache(maxsize=1024)
-def _calibrated(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> tuple[OnGrid, float]:
+def _calibrated(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> Calibration:
     eps, far = Fraction(*epsilon), Fraction(*distance)
-    grid = noise_grid(Fraction(*own), far, far / eps, size)
-    return grid, float_up(grid.steps / eps)
+    on = noise_grid(Fraction(*own), far, far / eps, size)
+    return Calibration(on, Fraction(float_up(on.steps / eps)))
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class Laplace(Mechanism):
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009.
     """
 
+    kind = "laplace"
+    norm = "l1"
     epsilon: Fraction
 
     def __post_init__(self) -> None:
@@ -53,23 +54,20 @@ class Laplace(Mechanism):
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="laplace_mechanism")
 
-    def proportional(self, notion: Notion, value: Value) -> bool:
-        return self.calibrate(value)[0].coarser == 1
-
     def check(self, value: Value) -> None:
         need_number_or_vector(value)
-        require_bounded(value.joint.l1, value)
+        self.sensitivity(value)
 
-    def calibrate(self, value: Value) -> tuple[OnGrid, float]:
-        """The grid, and the scale of the noise in steps of it."""
-        distance = require_bounded(value.joint.l1, value).as_integer_ratio()
+    def calibrate(self, value: Value) -> Calibration:
+        distance = self.sensitivity(value).as_integer_ratio()
         return _calibrated(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), value.joint.size)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
-        grid, scale = self.calibrate(value)
-        elements = [grid.place(x) for x in listed(exact)]
+        calibration = self.calibrate(value)
+        on, scale = calibration.on, float(calibration.scale)
+        elements = [on.place(x) for x in listed(exact)]
         noised = [x + e for x, e in zip(elements, noise.laplace(scale, len(elements)), strict=True)]
-        answers = public_steps(noised, grid.grid)
+        answers = public_steps(noised, on.grid)
         return answers if value.index else answers[0]
 
     def pmf(self, output: int, value: int, scale: float) -> float:
@@ -78,12 +76,12 @@ class Laplace(Mechanism):
         return (1 - a) / (1 + a) * a ** abs(output - value)
 
     def error(self, value: Value, confidence: float) -> float:
-        """With this probability one released element is off by at most this much."""
-        grid, scale = self.calibrate(value)
+        calibration = self.calibrate(value)
+        on, scale = calibration.on, float(calibration.scale)
         if scale == 0:
             return 0.0
         # Pr[|X| > t] = 2 a**(t+1) / (1 + a), with a = exp(-1/b)
         a = math.exp(-1 / scale)
         t = max(0, math.ceil(-scale * math.log((1 - confidence) * (1 + a) / 2) - 1 - 1e-12))
-        rounding = grid.grid / 2 if grid.coarser > 1 else 0
-        return public(t * grid.grid + rounding)
+        rounding = on.grid / 2 if on.coarser > 1 else 0
+        return public(t * on.grid + rounding)

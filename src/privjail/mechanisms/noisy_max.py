@@ -7,18 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.budget.amounts import amount, float_up
-from privjail.budget.notions import Loss, Notion
+from privjail.budget.notions import Loss
 from privjail.errors import PlanError
 from privjail.mechanisms.choice import CHOICE_BYTES
-from privjail.mechanisms.mechanism import Mechanism, OnGrid, noise_grid, require_bounded
+from privjail.mechanisms.mechanism import Calibration, Mechanism, noise_grid
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
 
 
 @dataclass(frozen=True)
 class NoisyMax(Mechanism):
-    """The position of the largest (or smallest) element after exponential noise of scale 2Δ/ε; k positions
-    are found one after another, with ε/k each.
+    """The position of the largest (or smallest) element after exponential noise of scale 2Δ/ε, or k positions.
+
+    k positions are found one after another, with ε/k each.
 
     Guarantee: ε-DP whatever the number of elements. Where all elements move in the same direction
     (counts of rows), a scale of Δ/ε is enough.
@@ -29,6 +30,9 @@ class NoisyMax(Mechanism):
     Source: McKenna & Sheldon, NeurIPS 2020; Ding et al. 2021 (same law); for counts also seeds/002.
     """
 
+    kind = "noisy_max"
+    norm = "linf"
+    adds_noise = False
     element_bytes = CHOICE_BYTES
     epsilon: Fraction
     smallest: bool = False
@@ -36,6 +40,7 @@ class NoisyMax(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", amount(self.epsilon))
+        object.__setattr__(self, "smallest", bool(self.smallest))
         if type(self.k) is not int or self.k < 1:
             raise PlanError("top-k needs a whole number k ≥ 1")
 
@@ -43,26 +48,26 @@ class NoisyMax(Mechanism):
     def loss(self) -> Loss:
         return Loss(pure=self.epsilon, what="noisy max")
 
-    def proportional(self, notion: Notion, value: Value) -> bool:
-        return self.scale(value)[0].coarser == 1
-
     def check(self, value: Value) -> None:
         if not value.index or not value.joint.size:
             raise PlanError("noisy max needs at least one element")
         if self.k > value.joint.size:
             raise PlanError(f"there are only {value.joint.size} elements, fewer than k = {self.k}")
-        require_bounded(value.joint.linf, value)
+        self.sensitivity(value)
 
-    def scale(self, value: Value) -> tuple[OnGrid, float]:
-        """The grid, and the scale of the noise in steps of it."""
-        distance = require_bounded(value.joint.linf, value)
+    def choices(self, value: Value) -> int:
+        return self.k * value.joint.size
+
+    def calibrate(self, value: Value) -> Calibration:
+        distance = self.sensitivity(value)
         each = self.epsilon / self.k * (1 if value.monotone else Fraction(1, 2))
-        grid = noise_grid(value.grid, distance, Fraction(distance) / each)
-        return grid, float_up(grid.steps / each)
+        on = noise_grid(value.grid, distance, Fraction(distance) / each)
+        return Calibration(on, Fraction(float_up(on.steps / each)))
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
-        grid, scale = self.scale(value)
-        scores = [(-x if self.smallest else x) for x in map(grid.place, exact)]
+        calibration = self.calibrate(value)
+        scale = float(calibration.scale)
+        scores = [(-x if self.smallest else x) for x in map(calibration.on.place, exact)]
         left = list(range(len(scores)))
         chosen: list[int] = []
         for _ in range(self.k):

@@ -13,6 +13,9 @@ from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
 from privjail.plan.node import Node, set_frozen
 
+ROWS_BITS = 32  # a table has fewer than 2**32 rows
+TOTAL_BITS = 63  # so that a sum of amounts of 30 bits stays below this
+
 
 class Sensitivity:
     """How far a vector can move as a whole, and each of its elements alone."""
@@ -248,6 +251,15 @@ class Value(Node):
         """Exact integers in units of ``grid`` (one, or a flat list), from the engine's exact inputs."""
         raise TypeError(f"{type(self).__name__} has no rule")
 
+    filling_bytes: ClassVar[int] = 0  # for each element, while the engine fills it
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        """How long its elements can get, in units of its grid, given its inputs and how long theirs can get.
+
+        Unless an operation says otherwise: a sum of two numbers on its grid; or what an engine counts or sums.
+        """
+        return 1 + max([bits + finer_bits(each.grid, self.grid) for each, bits in inputs]) if inputs else TOTAL_BITS
+
     def text(self) -> str:
         raise TypeError(f"{type(self).__name__} has no text")
 
@@ -283,6 +295,11 @@ def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
     for each, node in last.items():
         steps[node].append(each)
     return list(steps.items())
+
+
+def finer_bits(coarse: Fraction, fine: Fraction) -> int:
+    """How many bits longer numbers get at most, in units of a finer grid."""
+    return 0 if coarse is fine or coarse == fine else coarse.numerator.bit_length() + fine.denominator.bit_length()
 
 
 def common_grid(grids: Sequence[Fraction]) -> Fraction:

@@ -14,7 +14,6 @@ from typing import Any
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.errors import DPError, InternalError
 from privjail.mechanisms.noise import Noise
-from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.plan.node import Node
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
@@ -166,7 +165,7 @@ class Service:
         limits = self.limits
         size = sum(ask.value.joint.size for ask in asks)
         limits.check("elements in one request", size, limits.elements_per_request)
-        choices = sum(a.mechanism.k * a.value.joint.size for a in asks if isinstance(a.mechanism, NoisyMax))
+        choices = sum(ask.mechanism.choices(ask.value) for ask in asks)
         limits.check("choices in one request", choices, limits.choices_per_request)
 
     def _answered(

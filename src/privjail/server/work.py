@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privjail.ops.columns.carried import Carried
-from privjail.ops.numbers.combine import Absolute, Element, Extreme, Offset, PublicNumber, Scale, Total
-from privjail.ops.numbers.quantile_scores import QuantileScores
-from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.window import Lag
 from privjail.plan.expr import Expr, held_at_once
 from privjail.plan.expr import inputs_first as columns_first
@@ -22,13 +19,9 @@ from privjail.plan.value import Value, evaluation
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 
-ROWS_BITS = 32  # a table has fewer than 2**32 rows
-SUM_BITS = 63  # so that a sum of amounts of 30 bits stays below this
-FILLING = 48  # bytes for each element of a table of counts or sums, while it is filled
 LISTS = 4  # that are made of a value while noise is added to it
 FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
 MANY = 2**40
-KEPT_SIZE = (Scale, Absolute, Element, Extreme)  # no number gets longer by these
 
 
 def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
@@ -55,7 +48,7 @@ def bytes_of_values(asks: Sequence[Query]) -> int:
         for node, used in evaluation(ask.value):
             bits[node] = _bits(node, bits)
             held += _bytes(node, bits)
-            most = max(most, answers + held + (FILLING * node.size if isinstance(node, Tally) else 0))
+            most = max(most, answers + held + node.filling_bytes * node.size)
             held -= sum([_bytes(each, bits) for each in used])
         answers += held
     sampling = max([ask.mechanism.element_bytes * ask.value.size for ask in asks], default=0)
@@ -69,26 +62,7 @@ def _bytes(value: Value, bits: dict[Value, int]) -> int:
 
 def _bits(value: Value, bits: dict[Value, int]) -> int:
     """How long the numbers of a value can get, in units of its grid."""
-    match value:
-        case Tally():
-            return ROWS_BITS if value.value is None else SUM_BITS
-        case QuantileScores():
-            steps = [abs(x) / value.grid for x in (value.below, value.above, value.target)]
-            return ROWS_BITS + 2 + max([int(step).bit_length() for step in steps])
-        case PublicNumber():
-            return 1
-        case Total():
-            return bits[value.a] + value.a.size.bit_length()
-    if isinstance(value, KEPT_SIZE):
-        return bits[value.a]
-    added = value.c.numerator.bit_length() + value.grid.denominator.bit_length() if isinstance(value, Offset) else 0
-    return 1 + max([added, *(bits[each] + _finer(each, value) for each in value.inputs())])
-
-
-def _finer(each: Value, value: Value) -> int:
-    """How much longer numbers get on a finer grid."""
-    a, b = each.grid, value.grid
-    return 0 if a is b or a == b else a.numerator.bit_length() + b.denominator.bit_length()
+    return value.number_bits([(each, bits[each]) for each in value.inputs()])
 
 
 def steps_below(node: Node) -> int:

@@ -18,12 +18,7 @@ from privjail import session
 from privjail.budget.ledger import Charge
 from privjail.budget.notions import Notion, RenyiDP, name_of
 from privjail.errors import DPError
-from privjail.mechanisms.above_threshold import AboveThreshold
-from privjail.mechanisms.exponential import Exponential
-from privjail.mechanisms.gaussian import Gaussian
-from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
-from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan import domain as d
 from privjail.plan.cells import Cell, Partition
@@ -106,7 +101,7 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
     writer = _Writer(known)
     value = writer.node(ask.value)
     charged = None if charges is None else [[writer.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
-    mechanism, noise = _mechanism(ask.mechanism, ask.value)
+    mechanism, noise = _mechanism(ask.mechanism), ask.mechanism.certificate_noise(ask.value)
     release = {"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}
     made = {
         "privjail certificate": VERSION,
@@ -263,30 +258,7 @@ def _number(x: Any) -> str | None:
     return None if x is None else str(Fraction(x))
 
 
-def _mechanism(chosen: Mechanism, value: Value) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The mechanism's parameters; and its noise, with the sensitivity that the noise is made for."""
-    match chosen:
-        case Laplace(eps):
-            grid, scale = chosen.calibrate(value)
-            noise = {"norm": "l1", "grid": str(grid.grid), "scale": _number(scale)}
-            return {"kind": "laplace", "epsilon": str(eps)}, noise | {"sensitivity": _number(value.joint.l1)}
-        case Exponential(eps):
-            reach = value.joint.linf
-            rate = None if not reach else str(eps / (2 * Fraction(reach)))
-            noise = {"norm": "linf", "rate": rate, "sensitivity": _number(reach)}
-            return {"kind": "exponential", "epsilon": str(eps)}, noise
-        case NoisyMax(eps, smallest, k):
-            grid, scale = chosen.scale(value)
-            noise = {"norm": "linf", "grid": str(grid.grid), "scale": _number(scale)}
-            told = {"kind": "noisy_max", "epsilon": str(eps), "smallest": bool(smallest), "k": k}
-            return told, noise | {"sensitivity": _number(value.joint.linf)}
-        case AboveThreshold(eps, threshold):
-            grid, outer, inner = chosen.scales(value)
-            noise = {"norm": "linf", "grid": str(grid.grid), "outer": _number(outer), "scale": _number(inner)}
-            told = {"kind": "above_threshold", "epsilon": str(eps), "threshold": str(threshold)}
-            return told, noise | {"sensitivity": _number(value.joint.linf)}
-        case Gaussian(eps_, delta, rho):
-            told = {"kind": "gaussian", "epsilon": _number(eps_), "delta": _number(delta), "rho": _number(rho)}
-            sigma = _number(chosen.sigma(value))
-            return told, {"norm": "l2", "sigma": sigma, "sensitivity": _number(value.joint.l2)}
-    raise DPError(f"{type(chosen).__name__} has no certificate yet")
+def _mechanism(chosen: Mechanism) -> dict[str, Any]:
+    """The kind of a mechanism and its parameters; fractions are text."""
+    stated = {name: str(x) if isinstance(x, Fraction) else x for name, x in chosen.parameters().items()}
+    return {"kind": chosen.kind, **stated}

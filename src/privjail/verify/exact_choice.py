@@ -150,10 +150,10 @@ def above_threshold(fast: bool, watch: Watch) -> list[Row]:
     for alpha, n in ((HALF, 2), (HALF, 3), (Fraction(4, 5), 3), (HALF, 4))[: 2 if fast else 4]:
         mechanism = AboveThreshold(Fraction(2), ONE)
         facts = vector(n, 1)
-        _, outer, inner = mechanism.scales(facts)
+        drawn = mechanism.calibrate(facts)
         decay = Rational(alpha, 2)  # scales 1 and 2: decays α² and α; e^ε = α^−4
         factor = decay(Fraction(-2))
-        line_noise, number_noise = TwoSided(decay(1 / Fraction(outer))), TwoSided(decay(1 / Fraction(inner)))
+        line_noise, number_noise = TwoSided(decay(1 / drawn.outer)), TwoSided(decay(1 / drawn.scale))
         low = 0 if fast else -2
 
         def law(data: Vector, a: TwoSided = line_noise, b: TwoSided = number_noise) -> Law:

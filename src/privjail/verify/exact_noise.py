@@ -32,7 +32,8 @@ def laplace(fast: bool, watch: Watch) -> list[Row]:
 
 def _laplace_row(alpha: Fraction, n: int, distance: int, watch: Watch) -> Row:
     facts = vector(n, distance) if n > 1 else single(distance)
-    grid, scale = Laplace(ONE).calibrate(facts)
+    calibration = Laplace(ONE).calibrate(facts)
+    grid, scale = calibration.on, calibration.scale
     decay = Rational(alpha, grid.steps)
     a, reach = decay(1 / Fraction(scale)), 2 + 2 * grid.steps
 
@@ -77,7 +78,8 @@ def coarse_grid() -> Row:
         (Fraction(1, 3), Fraction(1, 2**57)),
         (Fraction(7), Fraction(1, 3**40)),
     ):
-        grid, scale = Laplace(epsilon).calibrate(single(1, step))
+        calibration = Laplace(epsilon).calibrate(single(1, step))
+        grid, scale = calibration.on, calibration.scale
         far = (1 / step).__floor__()
         for x, y in product(
             range(-2 * grid.coarser, 2 * grid.coarser, max(1, grid.coarser // 64)), (-far, 1 - far, far)
@@ -216,7 +218,7 @@ def _gaussian_rho(watch: Watch) -> Row:
             cases += 1
             watch()
         rho = Fraction(1, 3)
-        sigma = Gaussian(rho=rho).sigma(single(7))
+        sigma = Gaussian(rho=rho).calibrate(single(7)).sigma
         drawn = Fraction(49, 2) / sigma**2 <= rho  # what the mechanism draws with, for Δ₂ = 7
     how = f"intervals rounded outward, {cases} cases of σ, move, order; above the claim by less than 10⁻⁶⁰"
     inputs = "σ from 0.4 to 2⁵⁴ steps, orders 1.05 to 100.1; σ from the mechanism itself"
@@ -233,7 +235,7 @@ def _gaussian_approx(fast: bool, watch: Watch) -> Row:
         for epsilon, k, n in product(epsilons[1:3] if fast else epsilons, (1, 5, 10), (1, 1000)):
             delta = Fraction(1, 10**k)
             facts = vector(n, 1)
-            unit = Gaussian(epsilon, delta).sigma(facts) / Fraction(facts.joint.l2)
+            unit = Gaussian(epsilon, delta).calibrate(facts).sigma / Fraction(facts.joint.l2)
             spare = n * (1 + ball(epsilon).exp()) / (12 * ball(FINE) ** 2)
             worst = max(worst, upper((gaussian_delta(unit, epsilon) + spare) / ball(delta)))
             cases += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from operator import add
 from typing import Any
@@ -80,6 +80,9 @@ class Scale(Value):
         sign = (self.c > 0) - (self.c < 0)
         return [x * sign for x in inputs[0]] if isinstance(inputs[0], list) else inputs[0] * sign
 
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return inputs[0][1]
+
     def text(self) -> str:
         return f"({self.a} * {show(self.c)})"
 
@@ -108,6 +111,9 @@ class Offset(Value):
         step = int(self.c / self.grid)
         return [x + step for x in moved] if isinstance(moved, list) else moved + step
 
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return max(super().number_bits(inputs), 1 + self.c.numerator.bit_length() + self.grid.denominator.bit_length())
+
     def text(self) -> str:
         return f"({self.a} + {show(self.c)})"
 
@@ -130,6 +136,9 @@ class Absolute(Value):
 
     def compute(self, *inputs: Any) -> Any:
         return [abs(x) for x in inputs[0]] if isinstance(inputs[0], list) else abs(inputs[0])
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return inputs[0][1]
 
     def text(self) -> str:
         return f"abs({self.a})"
@@ -158,6 +167,9 @@ class Element(Value):
 
     def compute(self, *inputs: Any) -> Any:
         return inputs[0][self.i]
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return inputs[0][1]
 
     def text(self) -> str:
         return f"{self.a}[{self.i}]"
@@ -247,6 +259,9 @@ class Total(Value):
     def compute(self, *inputs: Any) -> Any:
         return sum(inputs[0])
 
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return inputs[0][1] + self.a.size.bit_length()
+
     def text(self) -> str:
         return f"{self.a}.sum()"
 
@@ -275,6 +290,9 @@ class Extreme(Value):
     def compute(self, *inputs: Any) -> Any:
         return (max if self.which == "max" else min)(inputs[0])
 
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return inputs[0][1]
+
     def text(self) -> str:
         return f"{self.a}.{self.which}()"
 
@@ -294,6 +312,9 @@ class PublicNumber(Value):
 
     def compute(self, *inputs: Any) -> Any:
         return (self.c > 0) - (self.c < 0)
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return 1
 
     def text(self) -> str:
         return f"{show(self.c)}"

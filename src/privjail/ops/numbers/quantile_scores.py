@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from sys import float_info
 from typing import Any
@@ -11,7 +12,7 @@ from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, Facts, Value, common_grid
+from privjail.plan.value import ROWS_BITS, AllMove, Facts, Value, common_grid
 
 MOST_CANDIDATES = 20_000
 
@@ -56,6 +57,10 @@ class QuantileScores(Value):
     def derive(self) -> Facts:
         joint = AllMove(self.size, self.rows.distance * max(self.below, self.above))
         return Facts(joint, self.rows.cells, self.rows.cap is not None, monotone=False)
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        steps = [abs(x) / self.grid for x in (self.below, self.above, self.target)]
+        return ROWS_BITS + 2 + max([int(step).bit_length() for step in steps])
 
     def scores(self, below: list[int], above: list[int], rows: int) -> list[int]:
         """The scores in units of the grid, from the numbers of rows on either side of each candidate."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from math import frexp, trunc
@@ -16,7 +16,7 @@ from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
 from privjail.plan.rows import Rows
-from privjail.plan.value import Facts, OneMoves, PerElement, Sensitivity, Value
+from privjail.plan.value import ROWS_BITS, TOTAL_BITS, Facts, OneMoves, PerElement, Sensitivity, Value
 
 MOST_ELEMENTS = 10_000_000
 SUM_BITS = 30
@@ -58,6 +58,11 @@ class Tally(Value):
             OneMoves(self.size, whole, partial(_element, rows, keys, reach)) if keys else PerElement((whole,))
         )
         return Facts(joint, rows.cells, cap is not None, monotone and edits is not None and edits <= 1)
+
+    filling_bytes = 48
+
+    def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
+        return ROWS_BITS if self.value is None else TOTAL_BITS
 
     def _axis(self, key: Expr) -> tuple[Any, ...]:
         labels = key.domain.labels

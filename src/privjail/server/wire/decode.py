@@ -14,12 +14,9 @@ from typing import Any
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from privjail.errors import DPError, PlanError
-from privjail.mechanisms.above_threshold import AboveThreshold
-from privjail.mechanisms.exponential import Exponential
-from privjail.mechanisms.gaussian import Gaussian
-from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism
-from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.mechanisms import mechanism as mechanisms
+from privjail.mechanisms.mechanism import Mechanism, declared_parameters
+from privjail.mechanisms.registry import load_all as load_all_mechanisms
 from privjail.ops.registry import load_all
 from privjail.plan.domain import Interval
 from privjail.plan.expr import Expr
@@ -30,14 +27,35 @@ from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.wire.encode import IN_ONE_PIECE, LABELS, declared
 
 DIGITS = 640  # of a whole number, or of each part of a fraction: the finest float has 324
-PARAMETER_BITS = 384  # of each part of eps, delta and rho: the ledger adds them up for ever
+PARAMETER_BITS = 384  # of each part of a parameter that is charged (eps, delta, rho): the ledger adds them up for ever
+NO_PARAMETER = object()
 TEXT_BYTES = 1024  # of one text: a column can hold it in every row
 NESTED = 3  # lists within lists
 LISTS = ("list", "reals", "wholes")  # the fields that are a list
 REPEATED = 1_000_000  # items of lists that are given once for several nodes, times the nodes
 load_all()
-KINDS = {kind: cls for kind, cls in registry.items() if issubclass(cls, (Rows, Expr, Value)) and kind != "source"}
+load_all_mechanisms()
 Known = Callable[[int], Node | None]
+
+# What a jail builds for its clients: what this package has, and what the process that serves has accepted.
+KINDS: dict[str, type[Node]] = {}
+MECHANISMS: dict[str, type[Mechanism]] = {}
+
+
+def accept(*classes: type[Node] | type[Mechanism]) -> None:
+    """Build these operations and mechanisms for clients. Nothing that a client sends leads here."""
+    for cls in classes:
+        if issubclass(cls, Mechanism):
+            declared_parameters(cls)  # or it cannot be sent
+            MECHANISMS[cls.kind] = cls
+        elif issubclass(cls, (Rows, Expr, Value)):
+            KINDS[cls.kind] = cls
+        else:
+            raise TypeError(f"{cls.__name__} is neither an operation nor a mechanism")
+
+
+accept(*[cls for kind, cls in registry.items() if cls.__module__.startswith("privjail.ops.") and kind != "source"])
+accept(*[cls for cls in mechanisms.registry.values() if cls.__module__.startswith("privjail.mechanisms.")])
 
 
 class Malformed(PlanError):
@@ -179,10 +197,10 @@ def _readers(cls: type[Node]) -> list[Reader]:
     return [Reader(cls.kind, type_) for type_ in declared(cls)]
 
 
-def make(cls: type[Node], values: tuple[Any, ...]) -> Node:
-    """A node from its fields; it derives its own facts, and refuses what makes no sense."""
+def make(cls: Any, values: tuple[Any, ...]) -> Any:
+    """A node or mechanism from its fields; it derives its own facts, and refuses what makes no sense."""
     try:
-        made: Node = cls(*values)
+        made = cls(*values)
     except DPError:
         raise
     except RecursionError:
@@ -270,29 +288,43 @@ def _fitting(type_: Any) -> Callable[[Any], bool]:
 
 
 def mechanism(message: pb.Mechanism) -> Mechanism:
-    """A mechanism, which checks its own parameters."""
-    eps = _parameter(message.epsilon)
-    if message.kind == "gaussian":
-        return Gaussian(eps, _parameter(message.delta), _parameter(message.rho))
-    if eps is None:
-        raise Malformed("a mechanism without eps")
-    match message.kind:
-        case "laplace":
-            return Laplace(eps)
-        case "exponential":
-            return Exponential(eps)
-        case "noisy_max":
-            return NoisyMax(eps, message.smallest, message.k or 1)
-        case "above_threshold":
-            return AboveThreshold(eps, fraction(message.threshold))
-    raise Malformed("there is no such mechanism")
+    """A mechanism: its parameters have the declared types, and it checks them itself."""
+    cls = MECHANISMS.get(message.kind)
+    if cls is None:
+        raise Malformed("there is no such mechanism")
+    declared = declared_parameters(cls)
+    if len(declared) != len(message.fields):
+        raise Malformed(f"{cls.kind}: the number of fields is wrong")
+    values = []
+    for sent, (name, (type_, optional)) in zip(message.fields, declared.items(), strict=True):
+        value = _parameter(sent, type_, optional)
+        if value is NO_PARAMETER:
+            raise Malformed(f"{cls.kind}: {name} has the wrong type")
+        if type_ is Fraction and value is not None and name not in cls.not_charged and _bits(value) > PARAMETER_BITS:
+            raise Malformed(f"{cls.kind}: {name} is a fraction of at most {PARAMETER_BITS} bits")
+        values.append(value)
+    made: Mechanism = make(cls, tuple(values))
+    return made
+
+
+def _parameter(sent: pb.Field, type_: type, optional: bool) -> Any:
+    """A parameter of the declared type, or NO_PARAMETER."""
+    match sent.WhichOneof("value"):
+        case "none" if optional:
+            return None
+        case "fraction" if type_ is Fraction:
+            return _fraction(sent.fraction)
+        case "number" if type_ is int:
+            return int(sent.number)
+        case "number" if type_ is bool and sent.number in (0, 1):
+            return sent.number == 1
+    return NO_PARAMETER
 
 
 @lru_cache(maxsize=1024)  # of strings that are short, or they would have been refused
-def _parameter(spelled: str) -> Fraction | None:
-    if not spelled:
-        return None
-    found = fraction(spelled)
-    if max(abs(found.numerator), found.denominator).bit_length() > PARAMETER_BITS:
-        raise Malformed(f"eps, delta and rho are fractions of at most {PARAMETER_BITS} bits")
-    return found
+def _fraction(spelled: str) -> Fraction:
+    return fraction(spelled)
+
+
+def _bits(x: Fraction) -> int:
+    return max(abs(x.numerator), x.denominator).bit_length()

@@ -9,12 +9,7 @@ from functools import cache
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.mechanisms.above_threshold import AboveThreshold
-from privjail.mechanisms.exponential import Exponential
-from privjail.mechanisms.gaussian import Gaussian
-from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
-from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.rows.source import Source
 from privjail.plan.domain import INT_MAX, INT_MIN
 from privjail.plan.node import Lit, Node, children, micros
@@ -154,20 +149,16 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
 
 
 def mechanism(chosen: Mechanism) -> pb.Mechanism:
-    def text(x: Fraction | None) -> str:
-        return "" if x is None else f"{x.numerator}/{x.denominator}"
+    parameters = chosen.parameters()
+    for name, value in parameters.items():
+        if type(value) is int and not INT_MIN <= value <= INT_MAX:
+            raise PlanError(f"{name} = {value} is more than a jail takes", do="use a smaller number")
+    return pb.Mechanism(kind=chosen.kind, fields=[_parameter(value) for value in parameters.values()])
 
-    match chosen:
-        case Laplace(eps):
-            return pb.Mechanism(kind="laplace", epsilon=text(eps))
-        case Exponential(eps):
-            return pb.Mechanism(kind="exponential", epsilon=text(eps))
-        case NoisyMax(eps, smallest, k):
-            if k >= 2**32:
-                raise PlanError(f"{k} largest or smallest elements are more than a jail gives", do="ask for fewer")
-            return pb.Mechanism(kind="noisy_max", epsilon=text(eps), smallest=smallest, k=k)
-        case AboveThreshold(eps, threshold):
-            return pb.Mechanism(kind="above_threshold", epsilon=text(eps), threshold=text(threshold))
-        case Gaussian(eps_, delta, rho):
-            return pb.Mechanism(kind="gaussian", epsilon=text(eps_), delta=text(delta), rho=text(rho))
-    raise TypeError(f"{type(chosen).__name__} cannot be sent")
+
+def _parameter(value: Fraction | int | None) -> pb.Field:
+    if value is None:
+        return pb.Field(none=True)
+    if isinstance(value, int):
+        return pb.Field(number=int(value))  # True and False are 1 and 0
+    return pb.Field(fraction=f"{value.numerator}/{value.denominator}")
