@@ -65,30 +65,30 @@ MUTATIONS = [
     # domains
     Mutation(
         "floor division only at the corners",
-        {"ops.arithmetic:exact_bounds": sloppy_bounds},
+        {"ops.columns.arithmetic:exact_bounds": sloppy_bounds},
         lambda: test_arithmetic.test_the_bounds_are_reached("//", (-7, 7), (-2, 3), -7, 7),
     ),
     Mutation(
         "a remainder is never negative",
-        {"ops.arithmetic:exact_bounds": result(lambda b, op, *_: (0, b[1]) if op == "%" else b)},
+        {"ops.columns.arithmetic:exact_bounds": result(lambda b, op, *_: (0, b[1]) if op == "%" else b)},
         test_arithmetic.test_arithmetic_in_the_small_world,
     ),
     Mutation(
         "x / 0 is no null",
-        {"ops.arithmetic:result_domain": result(lambda d, *_: d.with_nulls(False))},
+        {"ops.columns.arithmetic:result_domain": result(lambda d, *_: d.with_nulls(False))},
         division_by_zero,
     ),
-    Mutation("64 bits wrap around", {"ops.arithmetic:Arithmetic._whole": wrapping}, overflow),
-    Mutation("NaN and infinities stay", {"ops.arithmetic:finite": always(lambda column: column)}, division_by_zero),
+    Mutation("64 bits wrap around", {"ops.columns.arithmetic:Arithmetic._whole": wrapping}, overflow),
+    Mutation("NaN and infinities stay", {"ops.columns.arithmetic:finite": always(lambda column: column)}, division_by_zero),
     Mutation(
         "a product takes the first corner only",
-        {"ops.arithmetic:exact_bounds": result(lambda b, op, x, y: (x.lower * y.lower, b[1]) if op == "*" else b)},
+        {"ops.columns.arithmetic:exact_bounds": result(lambda b, op, x, y: (x.lower * y.lower, b[1]) if op == "*" else b)},
         test_arithmetic.test_arithmetic_in_the_small_world,
     ),
     Mutation(
         "|x| is at least the smaller bound",
         {
-            "ops.function:_result": result(
+            "ops.columns.function:_result": result(
                 lambda d, f, x, _: replace(d, lower=min(abs(x.lower), abs(x.upper))) if f == "abs" else d
             )
         },
@@ -96,23 +96,23 @@ MUTATIONS = [
     ),
     Mutation(
         "round keeps the bounds",
-        {"ops.function:_result": result(lambda d, f, x, _: x if f == "round" else d)},
+        {"ops.columns.function:_result": result(lambda d, f, x, _: x if f == "round" else d)},
         rounding,
     ),
     Mutation(
         "√ of a negative number is no null",
-        {"ops.function:_result": result(lambda d, *_: d.with_nulls(False))},
+        {"ops.columns.function:_result": result(lambda d, *_: d.with_nulls(False))},
         test_function.test_functions_in_the_small_world,
     ),
     Mutation(
         "clip leaves the values as they are",
-        {"ops.clip:Clip.polars": always(lambda self, column: column)},
+        {"ops.columns.clip:Clip.polars": always(lambda self, column: column)},
         test_clip.test_the_bounds_are_reached,
     ),
     Mutation(
         "a cast rounds down",
         {
-            "ops.cast:Cast.polars": lambda right: (
+            "ops.columns.cast:Cast.polars": lambda right: (
                 lambda s, c: (
                     c.floor().cast(pl.Int64())
                     if s.to == "Int64" and isinstance(s.a.domain, FloatDomain)
@@ -124,27 +124,27 @@ MUTATIONS = [
     ),
     Mutation(
         "all texts are numbers",
-        {"ops.cast:Cast.__post_init__": derived(nowhere)},
+        {"ops.columns.cast:Cast.__post_init__": derived(nowhere)},
         test_cast.test_casts_in_the_small_world,
     ),
     Mutation(
         "a cast to another width",
-        {"ops.cast:Cast.polars": result(lambda c, *_: c.cast(pl.Float32()) if _[0].to == "Float64" else c)},
+        {"ops.columns.cast:Cast.polars": result(lambda c, *_: c.cast(pl.Float32()) if _[0].to == "Float64" else c)},
         test_cast.test_the_bounds_are_reached,
     ),
     Mutation(
         "codes of another list of categories",
-        {"ops.cast:Categorise.polars": always(lambda self, column: column)},
+        {"ops.columns.cast:Categorise.polars": always(lambda self, column: column)},
         test_cast.test_every_label_occurs,
     ),
     Mutation(
         "a constant does not widen a range",
-        {"ops.where:join": always(lambda a, b: a if type(a) is type(b) else b)},
+        {"ops.columns.where:join": always(lambda a, b: a if type(a) is type(b) else b)},
         test_where.test_the_bounds_are_reached,
     ),
     Mutation(
         "fillna always fills",
-        {"ops.where:FillNull.__post_init__": derived(nowhere)},
+        {"ops.columns.where:FillNull.__post_init__": derived(nowhere)},
         lambda: test_where.check_row_wise(
             test_where.FillNull(test_where.CHOICE.column("x"), test_where.CHOICE.column("x")),
             test_where.CHOICE.pairs(2),
@@ -152,28 +152,28 @@ MUTATIONS = [
     ),
     Mutation(
         "mask makes no nulls",
-        {"ops.where:NullWhere.__post_init__": derived(nowhere)},
+        {"ops.columns.where:NullWhere.__post_init__": derived(nowhere)},
         test_where.test_choices_in_the_small_world,
     ),
     Mutation(
         "joined categories keep their old codes",
-        {"ops.where:recoded": always(lambda column, old, new: column)},
+        {"ops.columns.where:recoded": always(lambda column, old, new: column)},
         test_where.test_the_bounds_are_reached,
     ),
     Mutation(
         "map knows all values",
-        {"ops.recode:Recode.__post_init__": derived(nowhere)},
+        {"ops.columns.recode:Recode.__post_init__": derived(nowhere)},
         test_recode.test_dictionaries_in_the_small_world,
     ),
     Mutation(
         "merged labels keep their old codes",
-        {"ops.recode:_held": always(lambda value, domain: 1 if isinstance(value, str) else value)},
+        {"ops.columns.recode:_held": always(lambda value, domain: 1 if isinstance(value, str) else value)},
         test_recode.test_labels_that_merge_or_vanish_keep_their_positions,
     ),
     Mutation(
         "the other edge is included",
         {
-            "ops.cut:Cut._codes": lambda right: (
+            "ops.columns.cut:Cut._codes": lambda right: (
                 lambda s, c: right(
                     type("Turned", (), {"edges": s.edges, "right": not s.right, "lowest": s.lowest})(), c
                 )
@@ -183,17 +183,17 @@ MUTATIONS = [
     ),
     Mutation(
         "every number is in an interval",
-        {"ops.cut:Cut._inside": always(lambda self, x: True)},
+        {"ops.columns.cut:Cut._inside": always(lambda self, x: True)},
         test_cut.test_a_whole_number_beside_an_edge_is_where_its_float_is,
     ),
     Mutation(
         "intervals found in the data",
-        {"ops.cut:Cut.polars": always(lambda s, c: c.rank("dense").cast(pl.Int32()) - 1)},
+        {"ops.columns.cut:Cut.polars": always(lambda s, c: c.rank("dense").cast(pl.Int32()) - 1)},
         test_cut.test_cuts_in_the_small_world,
     ),
     Mutation(
         "Sunday is day 7",
-        {"ops.moment:Part.polars": result(lambda c, s, *_: c + 1 if s.part == "dayofweek" else c)},
+        {"ops.columns.datetime_part:Part.polars": result(lambda c, s, *_: c + 1 if s.part == "dayofweek" else c)},
         lambda: test_datetime_part.check_row_wise(
             test_datetime_part.Part("dayofweek", test_datetime_part.MOMENTS.column("x")),
             [((), ((datetime(2024, 12, 29),),))],
@@ -202,7 +202,7 @@ MUTATIONS = [
     Mutation(
         "years since 1970",
         {
-            "ops.moment:Part.__post_init__": derived(
+            "ops.columns.datetime_part:Part.__post_init__": derived(
                 lambda s: {"domain": IntDomain(True, 1970, 2024) if s.part == "year" else s.domain}
             )
         },
@@ -210,18 +210,18 @@ MUTATIONS = [
     ),
     Mutation(
         "isin is null for a missing value",
-        {"ops.isin:IsIn.polars": result(lambda c, s, x: pl.when(x.is_not_null()).then(c))},
+        {"ops.columns.isin:IsIn.polars": result(lambda c, s, x: pl.when(x.is_not_null()).then(c))},
         test_isin.test_membership_in_the_small_world,
     ),
     Mutation(
         "a comparison is never null",
-        {"ops.compare:Compare.__post_init__": derived(lambda s: {"domain": BoolDomain(False)})},
+        {"ops.columns.compare:Compare.__post_init__": derived(lambda s: {"domain": BoolDomain(False)})},
         test_compare.test_comparisons_in_the_small_world,
     ),
     Mutation(
         "whole numbers compare as floats",
         {
-            "ops.compare:Compare.polars": lambda right: (
+            "ops.columns.compare:Compare.polars": lambda right: (
                 lambda s, *c: (
                     (c[0].cast(pl.Float64()) == s.b.value)
                     if isinstance(s.b, Lit) and isinstance(s.a.domain, IntDomain)
@@ -233,15 +233,15 @@ MUTATIONS = [
     ),
     Mutation(
         "logic is never null",
-        {"ops.logic:Logic.__post_init__": derived(nowhere)},
+        {"ops.columns.logic:Logic.__post_init__": derived(nowhere)},
         test_logic.test_logic_in_the_small_world,
     ),
     Mutation(
         "lengths of bytes",
-        {"ops.text:Text.polars": lambda right: lambda s, c: c.str.len_bytes() if s.f == "len" else right(s, c)},
+        {"ops.columns.text:Text.polars": lambda right: lambda s, c: c.str.len_bytes() if s.f == "len" else right(s, c)},
         test_text.test_text_functions_in_the_small_world,
     ),
     Mutation(
-        "NaN is a constant", {"ops.carried:domain_of": always(lambda value: FloatDomain(False, 0.0, 0.0))}, injected_nan
+        "NaN is a constant", {"ops.columns.carried:domain_of": always(lambda value: FloatDomain(False, 0.0, 0.0))}, injected_nan
     ),
 ]

@@ -39,50 +39,50 @@ MUTATIONS = [
     # rows: constants
     Mutation(
         "a head moves by one edit",
-        {"ops.slice:moves": always(lambda a, b: 1)},
+        {"ops.rows.slice:moves": always(lambda a, b: 1)},
         test_slice.test_slices_in_the_small_world,
     ),
-    Mutation("iloc[-a:b] moves by two edits", {"ops.slice:moves": result(lambda n, *_: min(2, n))}, both_ends),
+    Mutation("iloc[-a:b] moves by two edits", {"ops.rows.slice:moves": result(lambda n, *_: min(2, n))}, both_ends),
     Mutation(
         "a chain of slices is its last one",
-        {"ops.slice:compose": always(lambda inner, outer: (1, None))},
+        {"ops.rows.slice:compose": always(lambda inner, outer: (1, None))},
         test_slice.test_slices_of_slices_sorts_and_filters_in_the_small_world,
     ),
     Mutation(
         "a window of w rows moves by w edits",
-        {"ops.slice:width": result(lambda w, *_: w and w // 2)},
+        {"ops.rows.slice:width": result(lambda w, *_: w and w // 2)},
         test_slice.test_slices_in_the_small_world,
     ),
     Mutation(
         "a rolling window moves by w edits",
-        {"ops.window:Window.__post_init__": derived(lambda s: {"factor": s.before + s.after + 1})},
+        {"ops.rows.window:Window.__post_init__": derived(lambda s: {"factor": s.before + s.after + 1})},
         test_window.test_windows_in_the_small_world,
     ),
     Mutation(
         "a rolling window moves by 2w - 2 edits",
-        {"ops.window:Window.__post_init__": derived(lambda s: {"factor": max(1, s.factor - 1)})},
+        {"ops.rows.window:Window.__post_init__": derived(lambda s: {"factor": max(1, s.factor - 1)})},
         test_window.test_windows_in_the_small_world,
     ),
     Mutation(
         "a lag has no nulls",
-        {"ops.window:Lag.__post_init__": derived(lambda s: {"domain": IntDomain(False, 0, 1)})},
+        {"ops.rows.window:Lag.__post_init__": derived(lambda s: {"domain": IntDomain(False, 0, 1)})},
         test_window.test_lags_and_differences_in_the_small_world,
     ),
-    Mutation("ties in any order", {"ops.sort:Sort.polars": tied}, test_sort.test_sorts_in_the_small_world),
+    Mutation("ties in any order", {"ops.rows.sort:Sort.polars": tied}, test_sort.test_sorts_in_the_small_world),
     Mutation(
         "groupby.head moves by one edit",
-        {"ops.group_head:GroupHead.__post_init__": derived(lambda s: {"factor": 1})},
+        {"ops.rows.group_head:GroupHead.__post_init__": derived(lambda s: {"factor": 1})},
         test_group_head.test_group_heads_in_the_small_world,
     ),
     Mutation(
         "every key is the user",
-        {"ops.group_head:GroupHead._by_owner": always(lambda self: True)},
+        {"ops.rows.group_head:GroupHead._by_owner": always(lambda self: True)},
         test_group_head.test_group_heads_in_the_small_world,
     ),
     Mutation(
         "k rows per user in each cell",
         {
-            "ops.group_head:GroupHead.polars": always(
+            "ops.rows.group_head:GroupHead.polars": always(
                 lambda s, frame, key: frame.filter(pl.int_range(pl.len()).over(key) <= s.k)
             )
         },
@@ -90,33 +90,33 @@ MUTATIONS = [
     ),
     Mutation(
         "a user is a row",
-        {"ops.source:Source.__post_init__": derived(lambda s: {"factor": 1, "edits": 1})},
+        {"ops.rows.source:Source.__post_init__": derived(lambda s: {"factor": 1, "edits": 1})},
         test_source.test_sources_and_columns_in_the_small_world,
     ),
     # rows: cells
     Mutation(
         "null counts as true",
-        {"ops.filter:Filter.kept": always(staticmethod(lambda column: column.fill_null(True)))},
+        {"ops.rows.filter:Filter.kept": always(staticmethod(lambda column: column.fill_null(True)))},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(
         "missing values are in no cell",
-        {"ops.filter:single_key": no_missing_key},
+        {"ops.rows.filter:single_key": no_missing_key},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(
         "a list of labels cut short",
-        {"ops.filter:_others": result(lambda keys, *_: keys[:1])},
+        {"ops.rows.filter:_others": result(lambda keys, *_: keys[:1])},
         lambda: test_filter.test_complements_in_wide_columns_keep_their_rows_in_their_cells(3),
     ),
     Mutation(
         "all filters exclude each other",
-        {"ops.filter:_where": always(lambda rows, c: rows.cells[:0])},
+        {"ops.rows.filter:_where": always(lambda rows, c: rows.cells[:0])},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(
         "one base for all partitions",
-        {"ops.slice:Slice.__post_init__": derived(lambda s: {"factor": s.rows.factor, "cap": None})},
+        {"ops.rows.slice:Slice.__post_init__": derived(lambda s: {"factor": s.rows.factor, "cap": None})},
         test_filter.test_filters_of_slices_sorts_and_windows_in_the_small_world,
     ),
 ]

@@ -45,28 +45,28 @@ MUTATIONS = [
     ),
     Mutation(
         "amounts beyond the bounds",
-        {"engines.batches:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
+        {"engines.polars.batches:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
         constant_sum,
     ),
     Mutation(
         "a grid so fine that sums are rounded",
-        {"ops.tally:SUM_BITS": always(60)},
+        {"ops.numbers.tally:SUM_BITS": always(60)},
         test_tally.test_sums_of_the_largest_amounts_are_exact,
     ),
     Mutation(
         "a running sum of floats",
-        {"engines.polars:PolarsEngine._count": running_sum, "ops.tally:sum_grid": always(lambda d: Fraction(1))},
+        {"engines.polars.engine:PolarsEngine._count": running_sum, "ops.numbers.tally:sum_grid": always(lambda d: Fraction(1))},
         test_tally.test_a_sum_does_not_depend_on_the_order_of_rows,
     ),
     Mutation(
         "a count moves by half a row",
-        {"ops.tally:Tally.__post_init__": derived(half)},
+        {"ops.numbers.tally:Tally.__post_init__": derived(half)},
         test_tally.test_the_claims_are_reached,
     ),
     Mutation(
         "groups of a head share one edit",
         {
-            "ops.tally:Tally.__post_init__": derived(
+            "ops.numbers.tally:Tally.__post_init__": derived(
                 lambda s: (
                     {"joint": PerElement((Distance(1), *(Distance(),) * (s.joint.size - 1)))}
                     if s.rows.edits > 1
@@ -78,28 +78,28 @@ MUTATIONS = [
     ),
     Mutation(
         "nunique moves by half a label",
-        {"ops.distinct:Distinct.__post_init__": derived(half)},
+        {"ops.numbers.distinct:Distinct.__post_init__": derived(half)},
         test_distinct.test_distinct_values_in_the_small_world,
     ),
     Mutation(
         "ranks move by the smaller weight",
-        {"ops.ranks:max": always(min)},
+        {"ops.numbers.quantile_scores:max": always(min)},
         test_quantile_scores.test_ranks_in_the_small_world,
     ),
     Mutation(
         "scaling keeps the distance",
-        {"ops.numbers:_scaled": always(lambda joint, size: joint)},
+        {"ops.numbers.combine:_scaled": always(lambda joint, size: joint)},
         test_combine.test_numbers_in_the_small_world,
     ),
     Mutation(
         "a sum moves like its first part",
-        {"ops.numbers:_added": always(lambda a, b: a)},
+        {"ops.numbers.combine:_added": always(lambda a, b: a)},
         test_combine.test_the_claims_are_reached,
     ),
     Mutation(
         "a stack moves like its first element",
         {
-            "ops.numbers:Stack.__post_init__": derived(
+            "ops.numbers.combine:Stack.__post_init__": derived(
                 lambda s: {"joint": PerElement((s.joint.at(0), *(Distance(),) * (s.joint.size - 1)))}
             )
         },
@@ -107,14 +107,14 @@ MUTATIONS = [
     ),
     Mutation(
         "a total moves like its largest element",
-        {"ops.numbers:Total.__post_init__": derived(lambda s: {"joint": PerElement((s.a.joint.at(0),))})},
+        {"ops.numbers.combine:Total.__post_init__": derived(lambda s: {"joint": PerElement((s.a.joint.at(0),))})},
         test_combine.test_the_claims_are_reached,
     ),
     Mutation(
         "everything is monotone",
         {
-            "ops.numbers:Add.__post_init__": derived(lambda s: {"monotone": True}),
-            "ops.tally:Tally.__post_init__": derived(lambda s: {"monotone": True}),
+            "ops.numbers.combine:Add.__post_init__": derived(lambda s: {"monotone": True}),
+            "ops.numbers.tally:Tally.__post_init__": derived(lambda s: {"monotone": True}),
         },
         test_combine.test_numbers_in_the_small_world,
     ),
@@ -122,7 +122,7 @@ MUTATIONS = [
     Mutation(
         "a missing key is the first one",
         {
-            "engines.polars:PolarsEngine._codes": lambda right: (
+            "engines.polars.engine:PolarsEngine._codes": lambda right: (
                 lambda s, rows, by: np.where((c := right(s, rows, by)) == len(by.domain.labels), 0, c)
             )
         },
@@ -130,13 +130,13 @@ MUTATIONS = [
     ),
     Mutation(
         "groups forget the order of rows",
-        {"engines.polars:PolarsEngine._groups": result(lambda groups, *_: [g[::-1] for g in groups])},
+        {"engines.polars.engine:PolarsEngine._groups": result(lambda groups, *_: [g[::-1] for g in groups])},
         rows.order,
     ),
     Mutation(
         "a slice counts from one",
         {
-            "ops.slice:Slice.polars": always(
+            "ops.rows.slice:Slice.polars": always(
                 lambda s, frame: frame[slice(None if s.start is None else s.start + 1, s.stop)]
             )
         },
