@@ -79,10 +79,16 @@ MUTATIONS = [
         division_by_zero,
     ),
     Mutation("64 bits wrap around", {"ops.columns.arithmetic:Arithmetic._whole": wrapping}, overflow),
-    Mutation("NaN and infinities stay", {"ops.columns.arithmetic:finite": always(lambda column: column)}, division_by_zero),
+    Mutation(
+        "NaN and infinities stay", {"engines.polars.types:finite": always(lambda column: column)}, division_by_zero
+    ),
     Mutation(
         "a product takes the first corner only",
-        {"ops.columns.arithmetic:exact_bounds": result(lambda b, op, x, y: (x.lower * y.lower, b[1]) if op == "*" else b)},
+        {
+            "ops.columns.arithmetic:exact_bounds": result(
+                lambda b, op, x, y: (x.lower * y.lower, b[1]) if op == "*" else b
+            )
+        },
         test_arithmetic.test_arithmetic_in_the_small_world,
     ),
     Mutation(
@@ -242,6 +248,8 @@ MUTATIONS = [
         test_text.test_text_functions_in_the_small_world,
     ),
     Mutation(
-        "NaN is a constant", {"ops.columns.carried:domain_of": always(lambda value: FloatDomain(False, 0.0, 0.0))}, injected_nan
+        "NaN is a constant",
+        {"ops.columns.carried:domain_of": always(lambda value: FloatDomain(False, 0.0, 0.0))},
+        injected_nan,
     ),
 ]

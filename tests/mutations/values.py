@@ -45,7 +45,7 @@ MUTATIONS = [
     ),
     Mutation(
         "amounts beyond the bounds",
-        {"engines.polars.batches:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
+        {"ops.numbers.tally:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
         constant_sum,
     ),
     Mutation(
@@ -55,7 +55,10 @@ MUTATIONS = [
     ),
     Mutation(
         "a running sum of floats",
-        {"engines.polars.engine:PolarsEngine._count": running_sum, "ops.numbers.tally:sum_grid": always(lambda d: Fraction(1))},
+        {
+            "engines.polars.engine:PolarsEngine._count": running_sum,
+            "ops.numbers.tally:sum_grid": always(lambda d: Fraction(1)),
+        },
         test_tally.test_a_sum_does_not_depend_on_the_order_of_rows,
     ),
     Mutation(

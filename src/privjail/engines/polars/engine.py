@@ -23,7 +23,7 @@ from privjail.engines.polars.columns import AT_ONCE, Computation, at_once, check
 from privjail.engines.polars.disk import OnDisk
 from privjail.engines.polars.places import amounts_of, codes_of, place_of
 from privjail.engines.polars.selections import Array, conditions
-from privjail.engines.polars.siblings import enclosing_tables, picked
+from privjail.engines.polars.siblings import Fields, enclosing_tables, picked
 from privjail.engines.polars.types import dtype_of
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
@@ -46,9 +46,6 @@ TABLES = 1_000  # that are filled in one pass
 ROW = "__row__"
 
 
-Key = tuple[Any, ...]  # the fields of a table of counts or sums: kept without the node, which is larger
-
-
 class PolarsEngine(Engine):
     """Runs plans on data sets held as Polars frames, or left on disk."""
 
@@ -58,8 +55,8 @@ class PolarsEngine(Engine):
         self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)  # what was computed before
         self._passes: Counter[Rows] = Counter()
-        self._asked: Counter[Key] = Counter()
-        self._last_shared_table: tuple[Key, Array] | None = None  # the table that was read last
+        self._asked: Counter[Fields] = Counter()
+        self._last_shared_table: tuple[Fields, Array] | None = None  # the table that was read last
 
     @property
     def cache(self) -> Cache:
@@ -89,7 +86,7 @@ class PolarsEngine(Engine):
         return {name: (c if index is None else c.gather(index)).to_list() for name, c in held.items()}
 
     def tally(self, tally: Tally) -> Answer:
-        found = self._tally(tally)
+        found = self._tally((tally.rows, tally.keys, tally.value))
         numbers: list[int] = found.ravel().tolist()
         return numbers if tally.keys else numbers[0]
 
@@ -247,39 +244,40 @@ class PolarsEngine(Engine):
 
     # -- counts and sums
 
-    def _tally(self, table: Tally) -> Array:
+    def _tally(self, table: Fields) -> Array:
         """One whole number for each combination of labels; of the siblings of a group, read off one table."""
-        rows = table.rows
+        rows, keys, value = table
         group = picked(rows) if isinstance(rows, Filter) else None
         if group is None:
             return self._counted(table)
         by, code, _ = group
         assert isinstance(rows, Filter)
-        above: Key = (rows.rows, (by, *table.keys), table.value)
+        above: Fields = (rows.rows, (by, *keys), value)
         if self._last_shared_table is None or self._last_shared_table[0] != above:
             if self._is_long(rows) or len(enclosing_tables(table)) == 1:  # or it is too large to share
                 return self._counted(table)
-            self._last_shared_table = above, self._counted(Tally(*above))
+            self._last_shared_table = above, self._counted(above)
         return np.asarray(self._last_shared_table[1][code])
 
-    def _counted(self, table: Tally) -> Array:
+    def _counted(self, table: Fields) -> Array:
         levels = enclosing_tables(table)
         known = self._known(levels)
         if known is not None:
             return known
-        rows = table.rows
+        rows = table[0]
         if self._is_long(rows):
-            self._fill([table])
+            tally = Tally(*table)
+            self._fill([tally])
             known = self._known(levels)
-            return fill(self._frames[_source(rows)], [table])[0] if known is None else known
+            return fill(self._frames[_source(rows)], [tally])[0] if known is None else known
         wider, place = levels[-1]
-        found = self._count(wider)
-        self._cache.put((*wider.fields(), "tally"), found)
+        found = self._count(Tally(*wider))
+        self._cache.put((*wider, "tally"), found)
         return np.asarray(found[place])
 
-    def _known(self, levels: list[tuple[Tally, tuple[int, ...]]]) -> Array | None:
+    def _known(self, levels: list[tuple[Fields, tuple[int, ...]]]) -> Array | None:
         for wider, place in levels:
-            known = self._cache.get((*wider.fields(), "tally"))
+            known = self._cache.get((*wider, "tally"))
             if known is not None:
                 return np.asarray(known[place])
         return None
@@ -323,7 +321,7 @@ class PolarsEngine(Engine):
         missing: dict[Source, dict[Tally, None]] = {}
         for table in tables:
             if self._is_long(table.rows) and not any(
-                (*wider.fields(), "tally") in self._cache for wider, _ in enclosing_tables(table)
+                (*wider, "tally") in self._cache for wider, _ in enclosing_tables((table.rows, table.keys, table.value))
             ):
                 missing.setdefault(_source(table.rows), {})[table] = None
         for source, needed in missing.items():
@@ -340,10 +338,12 @@ class PolarsEngine(Engine):
         if len(self._asked) > REMEMBERED:
             self._asked.clear()
         while True:
-            above = [levels[1][0] if len(levels := enclosing_tables(table)) > 1 else None for table in tables]
-            self._asked.update(wider.fields() for wider in above if wider is not None)
+            above = [
+                levels[1][0] if len(levels := enclosing_tables((t.rows, t.keys, t.value))) > 1 else None for t in tables
+            ]
+            self._asked.update(wider for wider in above if wider is not None)
             pairs = zip(tables, above, strict=True)
-            chosen = [w if w is not None and self._asked[w.fields()] > 1 else t for t, w in pairs]
+            chosen = [Tally(*w) if w is not None and self._asked[w] > 1 else t for t, w in pairs]
             chosen = list(dict.fromkeys(chosen))
             if chosen == tables:
                 return chosen

@@ -7,19 +7,22 @@ from math import prod
 from privjail.engines.polars.columns import code_of
 from privjail.engines.polars.places import shape_of
 from privjail.ops.columns.compare import Compare
-from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
 from privjail.plan.expr import Expr
 from privjail.plan.node import NOT_YET, Lit, set_frozen
+from privjail.plan.rows import Rows
 
 TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
 
 
-def enclosing_tables(table: Tally) -> list[tuple[Tally, tuple[int, ...]]]:
+Fields = tuple[Rows, tuple[Expr, ...], Expr | None]  # of a Tally, which takes longer to build than to look up
+
+
+def enclosing_tables(table: Fields) -> list[tuple[Fields, tuple[int, ...]]]:
     """This table, then each wider table that it can be read from, with our index in it."""
-    rows, keys = table.rows, table.keys
+    rows, keys, value = table
     index: tuple[int, ...] = ()
-    found: list[tuple[Tally, tuple[int, ...]]] = [(table, index)]
+    found: list[tuple[Fields, tuple[int, ...]]] = [(table, index)]
     size = prod(shape_of(keys))
     while isinstance(rows, Filter) and len(keys) < 8:
         group = picked(rows)
@@ -30,7 +33,7 @@ def enclosing_tables(table: Tally) -> list[tuple[Tally, tuple[int, ...]]]:
         if size > TABLE_LIMIT:
             break
         rows, keys, index = rows.rows, (by, *keys), (code, *index)
-        found.append((Tally(rows, keys, table.value), index))
+        found.append(((rows, keys, value), index))
     return found
 
 

@@ -82,8 +82,8 @@ class Function(Expr):
 
 def _round(x: float, digits: int) -> float:
     """To the nearest multiple of 10**-digits, ties to even: as engines do it, in floats."""
-    scale = 10.0**digits
-    return float(round(x * scale)) / scale
+    scaled = x * 10.0**digits
+    return float(round(scaled)) / 10.0**digits if math.isfinite(scaled) else x
 
 
 def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
