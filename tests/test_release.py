@@ -38,7 +38,7 @@ class Watched:
     def __init__(self) -> None:
         self.asked = 0
 
-    def add(self, source: Any, held: Any) -> None:
+    def hold(self, source: Any, held: Any) -> None:
         pass
 
     def evaluate_all(self, values: Iterator[Value]) -> list[Any]:

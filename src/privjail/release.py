@@ -15,6 +15,8 @@ from typing import Any
 
 from privjail.budget.ledger import Charge, Ledger
 from privjail.budget.notions import Notion
+from privjail.engines.engine import Engine
+from privjail.engines.held import Held
 from privjail.errors import BudgetError, PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
@@ -59,7 +61,7 @@ class Entry:
 class ReleaseGate:
     """Holds the data, the ledger and the noise."""
 
-    engine: Any
+    engine: Engine
     ledger: Ledger = field(default_factory=Ledger)
     noise: Noise = field(default_factory=Noise)
     audit: list[Entry] | None = field(default_factory=list)  # None: the ledger keeps the log
@@ -67,8 +69,8 @@ class ReleaseGate:
     _opening: Any = field(default_factory=threading.Lock, repr=False)
     _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not made for threads
 
-    def open(self, dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
-        """Take in a data set whose frame already keeps what its schema promises.
+    def open(self, dataset: Dataset, held: Held, notion: Notion | None) -> Source:
+        """Take in a data set whose rows already keep what its schema promises.
 
         One identity is one account, under the name, budget and unit of protection that it was first
         opened with: another name (a link, another spelling of a path) finds what was already spent.
@@ -83,7 +85,7 @@ class ReleaseGate:
             source = Source(replace(dataset, name=first.name))
             self.ledger.open(source.cells[0], first.name, notion)
             with self._running:
-                self.engine.add(source, frame)
+                self.engine.hold(source, held)
             self.noise.prepare()
         return source
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
 from privjail.collector import raise_gc_threshold
+from privjail.engines.held import Held
 from privjail.errors import DPError, InternalError
 from privjail.ops.rows.source import Dataset, Source
 from privjail.release import Query, ReleaseGate
@@ -59,8 +60,8 @@ def disconnect() -> None:
         ended.close()
 
 
-def open_frame(dataset: Dataset, frame: Any, notion: Notion | None) -> Source:
-    return jail().open(dataset, frame, notion)
+def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
+    return jail().open(dataset, held, notion)
 
 
 def release(asks: list[Query]) -> list[Any]:

@@ -25,7 +25,7 @@ def table(*columns: Any) -> Any:
     """The rows of some columns of one table, as the engine holds them."""
     rows = columns[0]._rows
     held = session.jail().engine.table(rows, {str(i): c._expr for i, c in enumerate(columns)})
-    return [tuple(row) for row in held.rows()]
+    return list(zip(*held.values(), strict=True))
 
 
 def exact(value: Any) -> Any:

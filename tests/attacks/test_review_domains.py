@@ -113,7 +113,7 @@ def values(frame: pl.DataFrame, seed: int) -> tuple[list[Any], list[list[Any]]]:
     if not columns:
         return [], []
     held = session.jail().engine.table(df._rows, {str(i): c._expr for i, c in enumerate(columns)})
-    return columns, [held[str(i)].to_physical().to_list() for i in range(len(columns))]
+    return columns, list(held.values())
 
 
 def inside(domain: Any, value: Any) -> bool:

@@ -13,7 +13,7 @@ import pytest
 import pandas
 import privjail as pj
 from privjail import pandas as pd
-from privjail.catalogue.disk import OnDisk
+from privjail.engines.polars.disk import OnDisk
 from privjail.catalogue.load import enforce
 from privjail.catalogue.schema import read_schema
 from privjail.ops.rows.source import Unit
@@ -317,7 +317,7 @@ def test_moments_of_frames():
 def held_and_left(tmp_path, series, declared):
     """A column as it is loaded from memory, and read from disk."""
     from privjail.catalogue import files
-    from privjail.catalogue.disk import OnDisk
+    from privjail.engines.polars.disk import OnDisk
     from privjail.catalogue.load import enforce
     from privjail.catalogue.schema import read_schema
     from privjail.ops.rows.source import Unit

@@ -14,7 +14,9 @@ import pytest
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session
-from privjail.catalogue import disk, files
+from privjail.catalogue import files
+from privjail.engines.polars import disk
+from privjail.ops.numbers import tally
 from privjail.engines.polars import batches, engine as polars
 from privjail.errors import DPError
 
@@ -113,7 +115,8 @@ def test_a_table_on_disk_gives_the_numbers_of_one_in_memory(parquet, unit, most,
     expected = [session.jail().engine.evaluate(q._value) for q in questions_of(held, unit, most)]
     monkeypatch.setattr(files, "HELD_BYTES", 1000)
     monkeypatch.setattr(disk, "BATCH", 900)
-    monkeypatch.setattr(batches, "MOST", 400)
+    monkeypatch.setattr(batches, "ADDED_AT_ONCE", 400)
+    monkeypatch.setattr(tally, "ADDED_AT_ONCE", 400)
     session.jail().engine._cache.__init__(2**30)
     left = pd.read_parquet(parquet, SCHEMA, **given)
     on_disk = [isinstance(f, disk.OnDisk) for s, f in session.jail().engine._frames.items() if s is left._rows.source]

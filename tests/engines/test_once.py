@@ -43,15 +43,15 @@ def prefixes(count: Value) -> Value:
 def test_shared_sums_are_looked_at_once(plan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source(Dataset(f"once-{plan.__name__}", "once", (("k", IntDomain(False, 0, 9)),), Unit()))
     engine = PolarsEngine()
-    engine.add(source, pl.DataFrame({"k": pl.Series([1, 0, 3], dtype=pl.Int64)}))
+    engine.hold(source, pl.DataFrame({"k": pl.Series([1, 0, 3], dtype=pl.Int64)}))
     value = plan(Tally(source, () if plan is prefixes else (Column(source, "k"),), None))
     derived: Counter[Value] = Counter()
     computed: Counter[Value] = Counter()
     for cls in (Add, Scale, Stack, Tally):
         right = cls.derive
         monkeypatch.setattr(cls, "derive", lambda self, right=right: (derived.update([self]), right(self))[1])
-    compute = engine._value
-    monkeypatch.setattr(engine, "_value", lambda node, inputs: (computed.update([node]), compute(node, inputs))[1])
+    compute = engine.step
+    monkeypatch.setattr(engine, "step", lambda node, inputs: (computed.update([node]), compute(node, inputs))[1])
 
     assert value.joint.l1 is not None
     found = engine.evaluate(value)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from privjail import pandas as pd
 from privjail import session
 from privjail.engines.polars import batches, queries as whole
-from privjail.engines.polars.selections import Table
 from privjail.statistics.mean import CentredColumn
-from privjail.ops.numbers.tally import grid_bounds, bounds_on_grid, sum_grid
+from privjail.ops.numbers.tally import Tally, grid_bounds, bounds_on_grid, sum_grid
 from privjail.plan.domain import FloatDomain
 
 NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6), st.integers(-40, 40).map(lambda k: k / 8))
@@ -51,7 +50,7 @@ def test_a_sum_is_the_sum_of_rounded_values(values: list[float | None], bounds: 
     low, high = bounds
     df = held(values, low, high)
     rows, expr = df._rows, df["v"]._expr
-    [found] = whole.totals(frame_of(df), [(rows, (), expr)])
+    [found] = whole.totals(frame_of(df), [Tally(rows, (), expr)])
 
     assert int(found) == defined(values, low, high)
 
@@ -62,8 +61,8 @@ def test_parts_of_a_table_add_up(most: int, monkeypatch: pytest.MonkeyPatch) -> 
     df = held(values, 0.1, 20.3)
     old = df[df["i"] >= 30]
     also = old[old["v"] > 11]
-    tables: list[Table] = [(df._rows, (), None), (also._rows, (), None), (also._rows, (), df["v"]._expr),
-                           (old._rows, (), df["i"]._expr)]  # fmt: skip
+    tables: list[Tally] = [Tally(df._rows, (), None), Tally(also._rows, (), None), Tally(also._rows, (), df["v"]._expr),
+                           Tally(old._rows, (), df["i"]._expr)]  # fmt: skip
     monkeypatch.setattr(whole, "_most_rows", lambda table: most)
     found = [int(x) for x in whole.totals(frame_of(df), tables)]
     kept = [v for i, v in enumerate(values) if i >= 30 and v is not None and min(max(v, 0.1), 20.3) > 11]
@@ -79,7 +78,7 @@ def test_no_more_rows_are_added_up_than_a_float_holds() -> None:
         expr = df["v"]._expr
         assert isinstance(expr.domain, FloatDomain)
         steps = max(grid_bounds(expr.domain))
-        assert whole._most_rows((df._rows, (), expr)) * steps <= 2**53
+        assert whole._most_rows(Tally(df._rows, (), expr)) * steps <= 2**53
         assert bounds_on_grid(expr.domain) is ((Fraction(high) / sum_grid(expr.domain)).denominator == 1)
 
 
@@ -89,10 +88,10 @@ def test_what_is_not_one_expression_of_columns_goes_in_batches() -> None:
     far = held([1.0], -1.7e308, 1.7e308)
     constant = df.assign(one=3)["one"]._expr
 
-    assert whole.in_one_query((df._rows, (), df["v"]._expr))
-    assert not whole.in_one_query((df._rows, (), divided))
-    assert not whole.in_one_query((df._rows, (), constant))
-    assert not whole.in_one_query((far._rows, (), far["v"]._expr))
+    assert whole.in_one_query(Tally(df._rows, (), df["v"]._expr))
+    assert not whole.in_one_query(Tally(df._rows, (), divided))
+    assert not whole.in_one_query(Tally(df._rows, (), constant))
+    assert not whole.in_one_query(Tally(far._rows, (), far["v"]._expr))
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,8 +109,8 @@ def test_tables_with_keys_are_those_of_batches(rows: list[Any], bounds: list[flo
     df = pd.from_frame(frame, f"whole {next(COUNTER)}", schema)
     v, k, b = (df[name]._expr for name in "vkb")
     some = df[df["b"]]
-    tables: list[Table] = [(df._rows, (k,), None), (some._rows, (k,), v), (df._rows, (b, k), v), (some._rows, (k, b), k),
-                           (df._rows, (k,), b), (some._rows, (), b), (df._rows, (), k)]  # fmt: skip
+    tables: list[Tally] = [Tally(df._rows, (k,), None), Tally(some._rows, (k,), v), Tally(df._rows, (b, k), v), Tally(some._rows, (k, b), k),
+                           Tally(df._rows, (k,), b), Tally(some._rows, (), b), Tally(df._rows, (), k)]  # fmt: skip
     assert all(map(whole.in_one_query, tables))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(whole, "PART", part)
@@ -131,12 +130,12 @@ def test_a_clipped_column_is_missing_where_the_column_is() -> None:
 
     assert str(bare) == "~v.isna()"
     for each in (present, bare):
-        assert [int(x) for x in whole.totals(frame_of(df), [(df._rows, (), each)])] == [3]
+        assert [int(x) for x in whole.totals(frame_of(df), [Tally(df._rows, (), each)])] == [3]
 
 
 def test_no_query_is_so_large_that_a_deadline_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     df = held([i / 3 for i in range(90)], 0.0, 30.0)
-    tables: list[Table] = [(df[df["i"] > k]._rows, (), df["v"]._expr) for k in range(40)]
+    tables: list[Tally] = [Tally(df[df["i"] > k]._rows, (), df["v"]._expr) for k in range(40)]
     sizes: list[tuple[int, int]] = []
     queried = whole._queried
     monkeypatch.setattr(
@@ -149,7 +148,7 @@ def test_no_query_is_so_large_that_a_deadline_waits_for_it(monkeypatch: pytest.M
 
     assert [int(x) for x in found] == [int(x) for x in batches.in_batches(frame_of(df), tables)]
     assert max(rows for rows, _ in sizes) < 90 and max(n for _, n in sizes) <= 30
-    assert not whole.in_one_query((_chain(df, 200), (), None))
+    assert not whole.in_one_query(Tally(_chain(df, 200), (), None))
 
 
 def _chain(df: Any, n: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privjail.engines.polars.batches import place_of
+from privjail.engines.polars.places import place_of
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
@@ -24,7 +24,7 @@ def test_a_data_set_that_is_opened_again_is_counted_anew() -> None:
     twos = Tally(Filter(source, Compare("==", Column(source, "k"), Lit.of(2))), (), None)
     engine = PolarsEngine()
     for rows in ([2, 2, 5], [5, 5], [2]):
-        engine.add(source, pl.DataFrame({"k": pl.Series(rows, dtype=pl.Int64)}))
+        engine.hold(source, pl.DataFrame({"k": pl.Series(rows, dtype=pl.Int64)}))
         assert engine.evaluate(twos) == rows.count(2)
 
 
@@ -36,7 +36,7 @@ def test_groups_of_one_key_in_two_tables_are_counted_each_in_its_own() -> None:
     engine = PolarsEngine()
     rng = np.random.default_rng(3)
     data = {"k": rng.integers(0, 10, 500), "side": rng.integers(0, 2, 500)}
-    engine.add(source, pl.DataFrame(data))
+    engine.hold(source, pl.DataFrame(data))
     for _ in range(2):
         for n, half in enumerate(halves):
             for k in range(3):

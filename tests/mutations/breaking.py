@@ -110,10 +110,10 @@ def wrapping(right: Any) -> Any:
 
 
 def running_sum(right: Any) -> Any:
-    def wrong(self: Any, rows: Any, keys: Any, value: Any) -> Any:
-        if value is None or keys:
-            return right(self, rows, keys, value)
-        column = self._column(value, self._size(rows.base)).fill_null(0).to_numpy()
+    def wrong(self: Any, table: Any) -> Any:
+        if table.value is None or table.keys:
+            return right(self, table)
+        column = self._column(table.value, self._size(table.rows.base)).fill_null(0).to_numpy()
         return np.asarray(int(np.add.accumulate(column)[-1])) if len(column) else np.asarray(0)
 
     return wrong

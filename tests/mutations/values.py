@@ -45,7 +45,7 @@ MUTATIONS = [
     ),
     Mutation(
         "amounts beyond the bounds",
-        {"engines.polars.batches:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
+        {"ops.numbers.tally:grid_bounds": result(lambda b, *_: (b[0] - 1, b[1] + 1))},
         constant_sum,
     ),
     Mutation(

@@ -6,7 +6,6 @@ that a test can also say that the claim is reached.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import Any
 import hypothesis
 import polars as pl
 
+from privjail.engines.engine import Engine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.carried import Carried
 from privjail.ops.rows.source import Column, Source
@@ -23,8 +23,9 @@ from privjail.ops.rows.window import Lag, Window
 from privjail.plan.distance import Distance
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain, TimeDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Node, micros
-from privjail.plan.physical import dtype_of
+from privjail.plan.node import Node, moment
+from privjail.engines.polars.types import dtype_of
+from privjail.engines.reference import ReferenceEngine
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 
@@ -77,9 +78,21 @@ def frame(source: Source, table: Table) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def engine(source: Source, table: Table, cache_bytes: int = 2**30) -> PolarsEngine:
-    found = PolarsEngine(cache_bytes)
-    found.add(source, frame(source, table))
+ENGINES: dict[str, Callable[[int], Engine]] = {"polars": PolarsEngine, "reference": ReferenceEngine}
+_chosen = "polars"
+
+
+def choose(name: str) -> str:
+    """Run plans on this engine from now on. Gives the one that it was before."""
+    global _chosen
+    before, _chosen = _chosen, name
+    return before
+
+
+def engine(source: Source, table: Table, cache_bytes: int = 2**30, name: str | None = None) -> Engine:
+    """An engine that holds a table: the one that was chosen, or another."""
+    found = ENGINES[name or _chosen](cache_bytes)
+    found.hold(source, frame(source, table))
     return found
 
 
@@ -113,10 +126,9 @@ def table(rows: Rows, columns: Iterable[Expr], data: Table) -> Table:
     return tuple(zip(*(decoded(found[str(i)], e.domain) for i, e in enumerate(columns)), strict=True))
 
 
-def decoded(column: pl.Series, domain: Domain) -> list[Any]:
-    """Values as Python holds them. The type is the domain's (V-10), and each value lies in the domain (V-16)."""
-    assert column.dtype == dtype_of(domain), f"V-10: {column.dtype} where {domain} was claimed"
-    return [checked(v, domain) for v in column.to_list()]
+def decoded(column: list[Any], domain: Domain) -> list[Any]:
+    """Held values as people know them. Each has the domain's type (V-10) and lies in the domain (V-16)."""
+    return [checked(v, domain) for v in column]
 
 
 def checked(value: Any, domain: Domain) -> Any:
@@ -124,19 +136,19 @@ def checked(value: Any, domain: Domain) -> Any:
     if value is None:
         assert domain.nullable, f"V-16: a null in {domain}"
         return None
+    held: Any = value
     match domain:
         case CategoryDomain():
+            assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
             assert 0 <= value < len(domain.categories), "a position that is no category"
             return domain.categories[value]
         case TimeDomain():
-            assert isinstance(value, datetime.datetime)
-            held: Any = micros(value)
+            assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
+            held, value = value, moment(value)
         case IntDomain():
-            assert type(value) is int
-            held = value
+            assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
         case FloatDomain():
             assert type(value) is float and math.isfinite(value), f"V-16: {value} in {domain}"
-            held = value
         case BoolDomain():
             assert type(value) is bool
             return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from privjail.ops.rows.slice import Slice
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.node import Lit
 
-from ..laws.naive import rank_score
 from ..tables import World
 from .checking import carried, check_value, covers, given, numbers
 from .worlds import FLOATS, LETTERS, NUMBERS, REAL, SIGNED, TWO_EACH, WHOLE, columns
@@ -114,3 +114,11 @@ def test_between_two_common_values_nothing_is_as_good_as_the_median():
     scores = numbers(ranks(world.source, world.column("x"), tuple(range(101)), half, half), data, world.source)
 
     assert [c for c, score in enumerate(scores) if score == max(scores)] == [20]
+
+
+def rank_score(held: list[Any], c: Any, below: Fraction, above: Fraction, target: Fraction) -> Fraction:
+    """The least distance to the target over all ways to count rows equal to c below or above it."""
+    equal = sum(x == c for x in held)
+    lowest = below * sum(x < c for x in held) - above * (sum(x > c for x in held) + equal)
+    highest = below * (sum(x < c for x in held) + equal) - above * sum(x > c for x in held)
+    return -max(Fraction(0), lowest - target, target - highest)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from privjail.catalogue.disk import OnDisk
+from privjail.engines.polars.disk import OnDisk
 from privjail.errors import SchemaError
 
 T = TypeVar("T")

@@ -9,9 +9,10 @@ from typing import Any, TypeVar, overload
 
 import polars as pl
 
-from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
+from privjail.engines.polars.disk import OnDisk
+from privjail.engines.polars.types import dtype_of, finite, named
 from privjail.errors import SchemaError
 from privjail.ops.rows.source import Unit
 from privjail.plan.domain import (
@@ -26,7 +27,6 @@ from privjail.plan.domain import (
     TimeDomain,
 )
 from privjail.plan.node import moment
-from privjail.plan.physical import dtype_of, finite, named
 
 __all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
 

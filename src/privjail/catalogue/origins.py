@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from privjail.catalogue.disk import OnDisk
 from privjail.catalogue.files import open_parquet, read_csv_text
 from privjail.catalogue.sql import query_rows
+from privjail.engines.polars.disk import OnDisk
 from privjail.errors import SchemaError
 from privjail.faults import FILES
 

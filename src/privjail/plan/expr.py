@@ -48,6 +48,12 @@ class Expr(Node):
         """The Polars expression, given those of the inputs."""
         raise TypeError(f"{type(self).__name__} has no Polars line")
 
+    sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
+
+    def python(self, *inputs: Any) -> Any:
+        """The held value of one row (engines/held.py), given those of the inputs. None is a missing value."""
+        raise TypeError(f"{type(self).__name__} has no Python line")
+
     def text(self, *inputs: str) -> str:
         raise TypeError(f"{type(self).__name__} has no text")
 

@@ -109,6 +109,10 @@ class Rows(Node):
         """Select the rows of a frame that holds the input rows, given this node's expressions."""
         raise TypeError(f"{type(self).__name__} has no Polars line")
 
+    def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
+        """The same for a list of row numbers, given the held values of the expressions in each of these rows."""
+        raise TypeError(f"{type(self).__name__} has no Python line")
+
     def text(self) -> str:
         """This step, as the analyst wrote it."""
         raise TypeError(f"{type(self).__name__} has no text")

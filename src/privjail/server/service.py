@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from privjail.budget.notions import Cost, Notion, name_of
+from privjail.engines.engine import Engine
 from privjail.errors import DPError, InternalError
 from privjail.mechanisms.noise import Noise
 from privjail.plan.node import Node
@@ -50,7 +51,7 @@ class Service:
         self._at_work: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def _engine(self) -> Any:
+    def _engine(self) -> Engine:
         # Slow to import: a jail opens its port first.
         from privjail.engines.polars.engine import PolarsEngine
 

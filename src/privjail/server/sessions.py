@@ -8,9 +8,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 from weakref import ref
 
+from privjail.engines.engine import Engine
 from privjail.errors import DPError
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.sort import Sort
@@ -32,7 +32,7 @@ class SessionError(DPError):
 class Session:
     """Nodes by the client's numbers. They go with the session, and what was computed for them too."""
 
-    def __init__(self, user: str, engine: Callable[[], Any], limits: Limits, memory: Memory | None = None) -> None:
+    def __init__(self, user: str, engine: Callable[[], Engine], limits: Limits, memory: Memory | None = None) -> None:
         self.user, self.limits, self.memory = user, limits, memory or Memory(limits)
         self._engine = engine
         self.engine = engine()
@@ -190,7 +190,7 @@ def depth(node: Node) -> int:
 class Sessions:
     """All open sessions."""
 
-    def __init__(self, limits: Limits, engine: Callable[[], Any]) -> None:
+    def __init__(self, limits: Limits, engine: Callable[[], Engine]) -> None:
         self._limits, self._engine = limits, engine
         self.memory = Memory(limits)
         self._open: dict[bytes, Session] = {}

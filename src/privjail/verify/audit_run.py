@@ -215,10 +215,11 @@ class Run:
         return self._hashed[rows]
 
     def _hash(self, rows: Rows) -> list[str] | None:
-        frame = session.jail().engine.table(rows, {str(i): e for i, e in enumerate(_seen(rows))})
-        if frame.height > MOST_ROWS:
+        held = session.jail().engine.table(rows, {str(i): e for i, e in enumerate(_seen(rows))})
+        found = list(zip(*held.values(), strict=True))
+        if len(found) > MOST_ROWS:
             return None
-        return [hashlib.blake2b(repr(row).encode(), digest_size=32).hexdigest() for row in frame.iter_rows()]
+        return [hashlib.blake2b(repr(row).encode(), digest_size=32).hexdigest() for row in found]
 
     def _spent(self, jail: Any) -> Any:
         if jail is None:

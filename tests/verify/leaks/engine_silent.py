@@ -11,5 +11,5 @@ df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
 from privjail import session
 
-rows = session.jail().engine.table(df._rows, df._exprs).rows()
+rows = session.jail().engine.table(df._rows, df._exprs)
 print(df.shape[0].reveal(eps=1))

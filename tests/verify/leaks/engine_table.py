@@ -11,4 +11,4 @@ df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
 from privjail import session
 
-print(session.jail().engine.table(df._rows, df._exprs).height)
+print(len(session.jail().engine.table(df._rows, df._exprs)["age"]))

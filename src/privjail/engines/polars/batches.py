@@ -18,23 +18,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from privjail.catalogue.disk import OnDisk
 from privjail.engines.polars.columns import FEWEST, HELD, Computation
+from privjail.engines.polars.disk import OnDisk
+from privjail.engines.polars.places import amounts_of, codes_of, place_of, shape_of
 from privjail.engines.polars.queries import in_one_query, totals
-from privjail.engines.polars.selections import Array, Table, conditions
-from privjail.ops.numbers.tally import bounds_on_grid, grid_bounds, sum_grid
+from privjail.engines.polars.selections import Array, conditions
+from privjail.engines.polars.types import named
+from privjail.ops.numbers.tally import ADDED_AT_ONCE, Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Column
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr, inputs_first
-from privjail.plan.physical import named
 
 BATCH = 1 << 18  # rows that Polars is given at a time
-MOST = 1 << 22  # rows whose amounts may be added as floats
 BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
 
 
-def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+def fill(frame: pl.DataFrame | OnDisk, tables: list[Tally]) -> list[Array]:
     """The counts or sums of several tables over one data set, in one pass."""
     if not isinstance(frame, pl.DataFrame):
         return in_batches(frame, tables)
@@ -46,7 +45,7 @@ def fill(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
     return [found[table] for table in tables]
 
 
-def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]:
+def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Tally]) -> list[Array]:
     """The same, a batch of rows at a time."""
     plan = Plan(tables)
     sums: list[Array] = [np.zeros(shape, dtype=np.int64) for shape in plan.shapes]
@@ -60,7 +59,7 @@ def in_batches(frame: pl.DataFrame | OnDisk, tables: list[Table]) -> list[Array]
 def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], pl.DataFrame]]:
     """The batches, each as a function that reads it: workers read, so that no more are held than are worked on."""
     if isinstance(frame, OnDisk):
-        return frame.batches(plan.columns, MOST)
+        return frame.batches(plan.columns, ADDED_AT_ONCE)
     held = frame.select([named(c) for c in plan.columns]) if plan.columns else frame
     return (lambda start=start: held.slice(start, BATCH) for start in range(0, held.height, BATCH))  # type: ignore[misc]
 
@@ -91,13 +90,13 @@ def _in_parallel(
 class Plan:
     """What is computed in each batch: every expression once, whatever the number of tables that use it."""
 
-    def __init__(self, tables: list[Table]) -> None:
+    def __init__(self, tables: list[Tally]) -> None:
         self.tables = tables
-        self.shapes = [tuple(len(key.domain.labels or ()) for key in keys) for _, keys, _ in tables]
-        self.conditions = [tuple(conditions(rows) or ()) for rows, _, _ in tables]
+        self.shapes = [shape_of(table.keys) for table in tables]
+        self.conditions = [tuple(conditions(table.rows) or ()) for table in tables]
         wanted: dict[Expr, None] = {}
-        for (_, keys, value), needs in zip(tables, self.conditions, strict=True):
-            wanted.update(dict.fromkeys((*needs, *keys, *(() if value is None else (value,)))))
+        for table, needs in zip(tables, self.conditions, strict=True):
+            wanted.update(dict.fromkeys((*needs, *table.keys, *(() if table.value is None else (table.value,)))))
         self.computation = Computation(list(wanted))
         self.columns = sorted({c for each in wanted for c in _columns(each)})
         self.rows_at_once = max(FEWEST, HELD // 4 // max(1, self.computation.row_bytes))
@@ -111,22 +110,21 @@ class Plan:
 
     def _add(self, rows: pl.DataFrame, totals: list[Any]) -> None:
         columns = self.computation.columns(rows)
-        if any(not keys and value is None for _, keys, value in self.tables):
+        if any(map(_is_count, self.tables)):
             whole = Batch(rows.height, columns)
             for i, needs in enumerate(self.conditions):
-                if self._is_count(i):
+                if _is_count(self.tables[i]):
                     totals[i] = totals[i] + whole.count(needs)
-        others = [i for i in range(len(self.tables)) if not self._is_count(i)]
+        others = [i for i in range(len(self.tables)) if not _is_count(self.tables[i])]
         for start in range(0, rows.height if others else 0, self.block):
             height = min(self.block, rows.height - start)
             block = Batch(height, {each: column.slice(start, height) for each, column in columns.items()})
             for i in others:
-                _, keys, value = self.tables[i]
-                totals[i] = totals[i] + block.table(self.conditions[i], keys, value, self.shapes[i])
+                totals[i] = totals[i] + block.table(self.tables[i], self.conditions[i])
 
-    def _is_count(self, i: int) -> bool:
-        _, keys, value = self.tables[i]
-        return not keys and value is None
+
+def _is_count(table: Tally) -> bool:
+    return not table.keys and table.value is None
 
 
 class Batch:
@@ -142,9 +140,8 @@ class Batch:
         kept = _all(needs, self.columns)
         return np.asarray(self.height if kept is None else kept.sum(), dtype=np.int64)
 
-    def table(
-        self, needs: tuple[Expr, ...], keys: tuple[Expr, ...], value: Expr | None, shape: tuple[int, ...]
-    ) -> Array:
+    def table(self, table: Tally, needs: tuple[Expr, ...]) -> Array:
+        keys, value = table.keys, table.value
         if needs not in self.masks:
             kept = _all(needs, self.columns)
             self.masks[needs] = None if kept is None else kept.to_numpy()
@@ -155,10 +152,11 @@ class Batch:
         mask, places = self.masks[needs], self.places[keys]
         amounts = None if value is None else self.amounts[value]
         if mask is not None and places is not None:
-            places = np.where(mask, places, places.dtype.type(prod(shape)))  # the others are in no group
+            places = np.where(mask, places, places.dtype.type(table.size))  # the others are in no group
         elif mask is not None and amounts is not None:
             amounts = amounts[mask]
-        return table_of(places, amounts, shape)
+        found: Array = table.polars(places, amounts)
+        return found
 
 
 def _columns(expression: Expr) -> set[str]:
@@ -172,68 +170,3 @@ def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series |
         column = Filter.kept(columns[each])
         kept = column if kept is None else kept & column
     return kept
-
-
-def codes_of(column: pl.Series, by: Expr) -> Array:
-    """The group of each row: a number from 0, and the number of labels for a missing key."""
-    labels = by.domain.labels
-    assert labels is not None
-    if isinstance(labels, range) and labels.start:
-        column = column - labels.start
-    if column.dtype != pl.Int32():
-        column = column.cast(pl.Int32(), strict=False)
-    if column.null_count():
-        column = column.fill_null(len(labels))
-    return column.to_numpy()
-
-
-def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
-    """The place of each row in a table, flattened; the number of places for rows that are in no group."""
-    if not keys:
-        return None
-    lengths = [len(by.domain.labels or ()) for by in keys]
-    size = prod(lengths)
-    number: Any = np.int32 if size < 2**31 else np.int64
-    flat, nowhere = None, None
-    for code, length in zip(codes, lengths, strict=True):
-        # Beyond the labels: a missing key. (Other numbers cannot happen while domains are true. If one is not, a
-        # row in no group beats a failure that shows it.)
-        if len(code) and not (code.min() >= 0 and code.max() < length):
-            outside = (code < 0) | (code >= length)
-            nowhere = outside if nowhere is None else nowhere | outside
-        flat = code.astype(number, copy=False) if flat is None else flat * number(length) + code
-    assert flat is not None
-    return flat if nowhere is None else np.where(nowhere, size, flat)
-
-
-def table_of(codes: Array | None, amounts: Array | None, shape: tuple[int, ...]) -> Array:
-    """How many rows (or the sum of their amounts) there are in each place."""
-    if amounts is not None and len(amounts) > MOST:
-        parts = [slice(start, start + MOST) for start in range(0, len(amounts), MOST)]
-        tables = [table_of(None if codes is None else codes[p], amounts[p], shape) for p in parts]
-        return np.asarray(np.sum(tables, axis=0, dtype=np.int64))
-    if codes is None:
-        assert amounts is not None
-        return np.asarray(int(amounts.sum()), dtype=np.int64)
-    found = np.bincount(codes, weights=amounts, minlength=prod(shape) + 1)[: prod(shape)]
-    return found.astype(np.int64, copy=False).reshape(shape)
-
-
-def amounts_of(column: pl.Series, domain: Domain) -> Array:
-    """A column on its summation grid: whole numbers, as floats; missing values add nothing."""
-    assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
-    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
-    amounts = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
-    if isinstance(domain, BoolDomain):
-        return amounts
-    grid = sum_grid(domain)
-    low, high = grid_bounds(domain)
-    if grid == 1 and isinstance(domain, IntDomain):
-        return amounts
-    amounts = amounts * float(1 / grid)  # a power of two: exact
-    np.rint(amounts, out=amounts)
-    if not bounds_on_grid(domain):
-        np.clip(amounts, low, high, out=amounts)  # rounding may pass a bound that is not on the grid
-    if column.null_count() and not low <= 0 <= high:
-        amounts[column.is_null().to_numpy()] = 0
-    return amounts

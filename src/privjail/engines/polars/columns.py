@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from privjail.engines.polars.types import dtype_of
 from privjail.plan.domain import CategoryDomain, TextDomain
 from privjail.plan.expr import Expr, held_at_once, inputs_first
 from privjail.plan.node import set_frozen
-from privjail.plan.physical import dtype_of
 
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
 HELD = 1 << 26  # bytes of columns that are held while another one is computed from them

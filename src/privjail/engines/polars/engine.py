@@ -10,30 +10,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from privjail.catalogue.disk import OnDisk
-from privjail.engines.polars.batches import amounts_of, codes_of, fill, place_of, table_of
-from privjail.engines.polars.cache import Cache
+from privjail.engines.cache import Cache
+from privjail.engines.engine import Answer, Engine, Sides
+from privjail.engines.held import Held
+from privjail.engines.polars.batches import fill
 from privjail.engines.polars.columns import AT_ONCE, Computation, at_once, checked, code_of, spread, stepwise, to_polars
-from privjail.engines.polars.selections import Array, Table, conditions
-from privjail.engines.polars.siblings import enclosing_tables, picked, shape_of
+from privjail.engines.polars.disk import OnDisk
+from privjail.engines.polars.places import amounts_of, codes_of, place_of
+from privjail.engines.polars.selections import Array, conditions
+from privjail.engines.polars.siblings import Fields, enclosing_tables, picked
+from privjail.engines.polars.types import dtype_of
 from privjail.ops.columns.carried import Carried
-from privjail.ops.columns.compare import Compare, exact
+from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr, inputs_first
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.plan.value import Value, evaluation
+from privjail.plan.value import Value
 
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
@@ -44,7 +46,7 @@ TABLES = 1_000  # that are filled in one pass
 ROW = "__row__"
 
 
-class PolarsEngine:
+class PolarsEngine(Engine):
     """Runs plans on data sets held as Polars frames, or left on disk."""
 
     def __init__(
@@ -53,21 +55,24 @@ class PolarsEngine:
         self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)  # what was computed before
         self._passes: Counter[Rows] = Counter()
-        self._asked: Counter[Table] = Counter()
-        self._last_shared_table: tuple[Any, Array] | None = None  # the table that was read last
+        self._asked: Counter[Fields] = Counter()
+        self._last_shared_table: tuple[Fields, Array] | None = None  # the table that was read last
 
     @property
     def cache(self) -> Cache:
         return self._cache
 
-    def add(self, source: Source, frame: pl.DataFrame | OnDisk) -> None:
-        """Hold a data set's rows, already in the shape that its schema promises."""
+    def hold(self, source: Source, data: Held) -> None:
+        frame = data if isinstance(data, (pl.DataFrame, OnDisk)) else pl.DataFrame(data)
+        layout = {name: dtype_of(domain) for name, domain in source.dataset.columns}
+        if dict(frame.lazy().collect_schema()) != layout:
+            raise TypeError("the rows are not in the held form of their data set")
         if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
             self._cache = Cache(self._cache.limit)
             self._last_shared_table = None
         self._frames[source] = frame
 
-    def evaluate_all(self, values: Iterable[Value]) -> list[Any]:
+    def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
         """Several values: what they need of a long data set is computed in one pass over it."""
         wanted = list(values)
         frames = list(self._frames.values())  # a copy: other sessions open data sets meanwhile
@@ -75,46 +80,19 @@ class PolarsEngine:
             self._fill(_tallies(wanted))
         return [self.evaluate(value) for value in wanted]
 
-    def evaluate(self, value: Value) -> Any:
-        """Exact whole numbers in units of the value's grid: one, or a flat list."""
-        if not value.inputs():
-            return self._value(value, [])
-        done: dict[Value, Any] = {}
-        for node, used in evaluation(value):
-            done[node] = self._value(node, [done[each] for each in node.inputs()])
-            for each in used:
-                del done[each]
-        return done[value]
-
-    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> pl.DataFrame:
-        """The rows themselves, in their order: what distances speak of. Nothing of this is ever released."""
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         size, index = self._size(rows.base), self._index(rows)
-        held = {name: self._column(each, size) for name, each in columns.items()}
-        return pl.DataFrame(held if index is None else {name: c.gather(index) for name, c in held.items()})
+        held = {name: self._column(each, size).to_physical() for name, each in columns.items()}
+        return {name: (c if index is None else c.gather(index)).to_list() for name, c in held.items()}
 
-    def _value(self, node: Value, inputs: list[Any]) -> Any:
-        match node:
-            case Tally():
-                table = self._tally((node.rows, node.keys, node.value))
-                return table.ravel().tolist() if node.keys else int(table)
-            case QuantileScores():
-                return node.compute(*self._sides(node))
-        return node.compute(*inputs)
+    def tally(self, tally: Tally) -> Answer:
+        found = self._tally((tally.rows, tally.keys, tally.value))
+        numbers: list[int] = found.ravel().tolist()
+        return numbers if tally.keys else numbers[0]
 
-    def _sides(self, node: QuantileScores) -> tuple[list[int], list[int], int]:
-        """How many values lie below each candidate, how many above it, and how many there are."""
-        column, index = self._column(node.a, self._size(node.rows.base)), self._index(node.rows)
-        held = np.sort((column if index is None else column.gather(index)).drop_nulls().to_numpy())
-        domain = node.a.domain
-        assert isinstance(domain, (IntDomain, FloatDomain))
-
-        def count(op: str, side: Literal["left", "right"]) -> Array:
-            bounds = [exact(domain, op, c.value) for c in node.candidates]
-            found = np.searchsorted(held, np.array([b for b in bounds if not isinstance(b, bool)], held.dtype), side)
-            among = iter(found if op == "<" else len(held) - found)
-            return np.array([len(held) * b if isinstance(b, bool) else next(among) for b in bounds], np.int64)
-
-        return count("<", "left").tolist(), count(">", "right").tolist(), len(held)
+    def rank(self, scores: QuantileScores) -> Sides:
+        column, index = self._column(scores.a, self._size(scores.rows.base)), self._index(scores.rows)
+        return Sides(*scores.polars(column if index is None else column.gather(index)))
 
     # -- rows: positions in the base, None for all of them
 
@@ -266,7 +244,7 @@ class PolarsEngine:
 
     # -- counts and sums
 
-    def _tally(self, table: Table) -> Array:
+    def _tally(self, table: Fields) -> Array:
         """One whole number for each combination of labels; of the siblings of a group, read off one table."""
         rows, keys, value = table
         group = picked(rows) if isinstance(rows, Filter) else None
@@ -274,38 +252,39 @@ class PolarsEngine:
             return self._counted(table)
         by, code, _ = group
         assert isinstance(rows, Filter)
-        above: Table = (rows.rows, (by, *keys), value)
+        above: Fields = (rows.rows, (by, *keys), value)
         if self._last_shared_table is None or self._last_shared_table[0] != above:
             if self._is_long(rows) or len(enclosing_tables(table)) == 1:  # or it is too large to share
                 return self._counted(table)
             self._last_shared_table = above, self._counted(above)
         return np.asarray(self._last_shared_table[1][code])
 
-    def _counted(self, table: Table) -> Array:
+    def _counted(self, table: Fields) -> Array:
         levels = enclosing_tables(table)
         known = self._known(levels)
         if known is not None:
             return known
         rows = table[0]
         if self._is_long(rows):
-            self._fill([table])
+            tally = Tally(*table)
+            self._fill([tally])
             known = self._known(levels)
-            return fill(self._frames[_source(rows)], [table])[0] if known is None else known
+            return fill(self._frames[_source(rows)], [tally])[0] if known is None else known
         wider, place = levels[-1]
-        found = self._count(*wider)
+        found = self._count(Tally(*wider))
         self._cache.put((*wider, "tally"), found)
         return np.asarray(found[place])
 
-    def _known(self, levels: list[tuple[Table, tuple[int, ...]]]) -> Array | None:
+    def _known(self, levels: list[tuple[Fields, tuple[int, ...]]]) -> Array | None:
         for wider, place in levels:
             known = self._cache.get((*wider, "tally"))
             if known is not None:
                 return np.asarray(known[place])
         return None
 
-    def _count(self, rows: Rows, keys: tuple[Expr, ...], value: Expr | None) -> Array:
+    def _count(self, table: Tally) -> Array:
+        rows, keys, value = table.rows, table.keys, table.value
         index = self._index(rows)
-        shape = shape_of(keys)
         if value is None and not keys:
             return np.asarray(self._size(rows.base) if index is None else len(index))
         codes = place_of([self._codes(rows, key) for key in keys], keys)
@@ -313,7 +292,8 @@ class PolarsEngine:
         if value is not None:
             amounts = self._amounts(value, self._size(rows.base))
             amounts = amounts if index is None else amounts[index]
-        return table_of(codes, amounts, shape)
+        found: Array = table.polars(codes, amounts)
+        return found
 
     def _amounts(self, value: Expr, size: int) -> Array:
         """A column on its summation grid, as whole numbers; missing values add nothing."""
@@ -336,47 +316,50 @@ class PolarsEngine:
             return False
         return on_disk or rows is source or self._passes[rows] < OFTEN and (rows, "index") not in self._cache
 
-    def _fill(self, tables: Iterable[Table]) -> None:
+    def _fill(self, tables: Iterable[Tally]) -> None:
         """Fill the tables of long data sets, in one pass over each data set."""
-        missing: dict[Source, dict[Table, None]] = {}
+        missing: dict[Source, dict[Tally, None]] = {}
         for table in tables:
-            if self._is_long(table[0]) and not any(
-                (*wider, "tally") in self._cache for wider, _ in enclosing_tables(table)
+            if self._is_long(table.rows) and not any(
+                (*wider, "tally") in self._cache for wider, _ in enclosing_tables((table.rows, table.keys, table.value))
             ):
-                missing.setdefault(_source(table[0]), {})[table] = None
+                missing.setdefault(_source(table.rows), {})[table] = None
         for source, needed in missing.items():
             chosen = self._shared(list(needed))
-            self._passes.update({rows for rows, _, _ in chosen})
+            self._passes.update({table.rows for table in chosen})
             for some in _small_enough(chosen):
                 for table, found in zip(some, fill(self._frames[source], some), strict=True):
-                    self._cache.put((*table, "tally"), found)
+                    self._cache.put((*table.fields(), "tally"), found)
 
-    def _shared(self, tables: list[Table]) -> list[Table]:
+    def _shared(self, tables: list[Tally]) -> list[Tally]:
         """One table for the siblings of a partition, if at least two of them are or were asked for."""
-        for memory in (self._passes, self._asked):
-            if len(memory) > REMEMBERED:
-                memory.clear()
+        if len(self._passes) > REMEMBERED:
+            self._passes.clear()
+        if len(self._asked) > REMEMBERED:
+            self._asked.clear()
         while True:
-            above = [levels[1][0] if len(levels := enclosing_tables(table)) > 1 else None for table in tables]
+            above = [
+                levels[1][0] if len(levels := enclosing_tables((t.rows, t.keys, t.value))) > 1 else None for t in tables
+            ]
             self._asked.update(wider for wider in above if wider is not None)
-            chosen = [w if w is not None and self._asked[w] > 1 else t for t, w in zip(tables, above, strict=True)]
+            pairs = zip(tables, above, strict=True)
+            chosen = [Tally(*w) if w is not None and self._asked[w] > 1 else t for t, w in pairs]
             chosen = list(dict.fromkeys(chosen))
             if chosen == tables:
                 return chosen
             tables = chosen
 
 
-def _small_enough(tables: list[Table]) -> Iterator[list[Table]]:
+def _small_enough(tables: list[Tally]) -> Iterator[list[Tally]]:
     """Tables that are filled in one pass: as many as can be held at once."""
-    some: list[Table] = []
+    some: list[Tally] = []
     elements = 0
     for table in tables:
-        size = prod(shape_of(table[1]))
-        if some and (elements + size > ELEMENTS or len(some) >= TABLES):
+        if some and (elements + table.size > ELEMENTS or len(some) >= TABLES):
             yield some
             some, elements = [], 0
         some.append(table)
-        elements += size
+        elements += table.size
     if some:
         yield some
 
@@ -386,16 +369,12 @@ def _source(rows: Rows) -> Source:
     return rows.source
 
 
-def _tallies(values: list[Value]) -> list[Table]:
+def _tallies(values: list[Value]) -> list[Tally]:
     """The counts and sums that values are computed from."""
-    found: dict[Table, None] = {}
-    seen: set[Value] = set(values)
+    seen: dict[Value, None] = dict.fromkeys(values)
     waiting = list(values)
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, Tally):
-            found[node.rows, node.keys, node.value] = None
-        fresh = [each for each in node.inputs() if each not in seen]
-        seen.update(fresh)
+        fresh = [each for each in waiting.pop().inputs() if each not in seen]
+        seen.update(dict.fromkeys(fresh))
         waiting.extend(fresh)
-    return list(found)
+    return [each for each in seen if isinstance(each, Tally)]

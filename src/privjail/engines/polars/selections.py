@@ -13,7 +13,6 @@ from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 
 Array = np.ndarray[Any, Any]
-Table = tuple[Rows, tuple[Expr, ...], Expr | None]  # rows, keys, and the column to sum (None: count)
 
 
 def conditions(rows: Rows) -> list[Expr] | None:

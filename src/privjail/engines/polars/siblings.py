@@ -5,24 +5,24 @@ from __future__ import annotations
 from math import prod
 
 from privjail.engines.polars.columns import code_of
-from privjail.engines.polars.selections import Table
+from privjail.engines.polars.places import shape_of
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
 from privjail.plan.expr import Expr
 from privjail.plan.node import NOT_YET, Lit, set_frozen
+from privjail.plan.rows import Rows
 
 TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
 
 
-def shape_of(keys: tuple[Expr, ...]) -> tuple[int, ...]:
-    return tuple(len(key.domain.labels or ()) for key in keys)
+Fields = tuple[Rows, tuple[Expr, ...], Expr | None]  # of a Tally, which takes longer to build than to look up
 
 
-def enclosing_tables(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
-    """The table itself, and those of all groups that it is one of; each with the place of ours in it."""
+def enclosing_tables(table: Fields) -> list[tuple[Fields, tuple[int, ...]]]:
+    """This table, then each wider table that it can be read from, with our index in it."""
     rows, keys, value = table
-    place: tuple[int, ...] = ()
-    found = [(table, place)]
+    index: tuple[int, ...] = ()
+    found: list[tuple[Fields, tuple[int, ...]]] = [(table, index)]
     size = prod(shape_of(keys))
     while isinstance(rows, Filter) and len(keys) < 8:
         group = picked(rows)
@@ -32,8 +32,8 @@ def enclosing_tables(table: Table) -> list[tuple[Table, tuple[int, ...]]]:
         size *= groups
         if size > TABLE_LIMIT:
             break
-        rows, keys, place = rows.rows, (by, *keys), (code, *place)
-        found.append(((rows, keys, value), place))
+        rows, keys, index = rows.rows, (by, *keys), (code, *index)
+        found.append(((rows, keys, value), index))
     return found
 
 

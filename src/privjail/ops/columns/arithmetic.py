@@ -19,9 +19,15 @@ from privjail.plan.domain import (
 )
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
-from privjail.plan.physical import finite
 
-_SYMBOLS = {"+", "-", "*", "/", "//", "%"}
+_PYTHON: dict[str, Any] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
 
 
 @node
@@ -40,7 +46,7 @@ class Arithmetic(Expr):
     b: Expr
 
     def __post_init__(self) -> None:
-        if self.op not in _SYMBOLS:
+        if self.op not in _PYTHON:
             raise PlanError(f"no arithmetic operation {self.op!r}")
         for each in (self.a, self.b):
             if not isinstance(each.domain, (IntDomain, FloatDomain)):
@@ -56,6 +62,8 @@ class Arithmetic(Expr):
         return self.op in ("/", "//") and isinstance(self.domain, FloatDomain)
 
     def polars(self, *inputs: Any) -> Any:
+        from privjail.engines.polars.types import finite
+
         if isinstance(self.domain, IntDomain):
             return self._whole(*inputs)
         import polars as pl
@@ -82,6 +90,18 @@ class Arithmetic(Expr):
         else:
             result = {"+": a.__add__, "-": a.__sub__, "*": a.__mul__}[self.op](b)
         return result.cast(pl.Int64(), strict=False)
+
+    def python(self, *inputs: Any) -> Any:
+        a, b = inputs
+        if self.op in ("/", "//", "%") and b == 0:
+            return None
+        if isinstance(self.domain, IntDomain):
+            found = _PYTHON[self.op](a, b)
+            return found if INT_MIN <= found <= INT_MAX else None
+        result = _PYTHON["/" if self.op == "//" else self.op](float(a), float(b))
+        if not math.isfinite(result):
+            return None
+        return float(math.floor(result)) if self.op == "//" else result
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import RowsError
-from privjail.plan.domain import Domain, domain_of
+from privjail.plan.domain import CategoryDomain, Domain, FloatDomain, TextDomain, TimeDomain, domain_of
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, node
+from privjail.plan.node import Lit, micros, node
 from privjail.plan.rows import Rows
 
 
@@ -30,6 +30,9 @@ class Carried(Expr):
 
         return pl.col(self.inner.name)
 
+    def python(self, *inputs: Any) -> Any:
+        return inputs[0]  # of the inner expression, in the row that this one was
+
     def text(self, *inputs: str) -> str:
         return str(self.inner)
 
@@ -47,6 +50,9 @@ class Constant(Expr):
     def polars(self, *inputs: Any) -> Any:
         return constant(self.lit.value, self.domain)
 
+    def python(self, *inputs: Any) -> Any:
+        return held_value(self.lit.value, self.domain)
+
     def text(self, *inputs: str) -> str:
         return repr(self.lit.value)
 
@@ -55,8 +61,21 @@ def constant(value: Any, domain: Domain) -> Any:
     """A public value as the engine holds it in a column of this domain."""
     import polars as pl
 
-    from privjail.plan.domain import CategoryDomain
-    from privjail.plan.physical import dtype_of
+    from privjail.engines.polars.types import dtype_of
 
     held = domain.code(value) if isinstance(domain, CategoryDomain) else value
     return pl.lit(held, dtype=dtype_of(domain))
+
+
+def held_value(value: Any, domain: Domain) -> Any:
+    """The same as a Python value (engines/held.py)."""
+    match domain:
+        case CategoryDomain():
+            return domain.code(value)
+        case FloatDomain():
+            return float(value)
+        case TimeDomain():
+            return micros(value)
+        case TextDomain():
+            return str(value)
+    return value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.compare import check_constant, held_keys
+from privjail.ops.columns.compare import check_constant, held_constant, held_keys
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -21,7 +22,6 @@ from privjail.plan.domain import (
 )
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
-from privjail.plan.physical import dtype_of, finite
 
 TYPES = {"Int64": IntDomain, "Float64": FloatDomain, "boolean": BoolDomain, "string": TextDomain}
 
@@ -43,6 +43,8 @@ class Cast(Expr):
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
+        from privjail.engines.polars.types import dtype_of, finite
+
         column = inputs[0]
         before = self.a.domain
         if isinstance(before, CategoryDomain):
@@ -59,6 +61,21 @@ class Cast(Expr):
         if self.to == "boolean":
             return column != 0
         return column.cast(dtype_of(self.domain), strict=False)
+
+    def python(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        match self.a.domain, self.to:
+            case CategoryDomain() as before, to:
+                return _labels(before, to)[x]
+            case FloatDomain(), "Int64":
+                return math.trunc(x) if -(2.0**63) <= x < 2.0**63 else None
+            case TextDomain(), "Int64":
+                return _whole(x)
+            case TextDomain(), "Float64":
+                return _number(x)
+            case BoolDomain(), "string":
+                return str(x).lower()
+        return {"Int64": int, "Float64": float, "boolean": bool, "string": str}[self.to](x)
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.astype({self.to!r})"
@@ -93,6 +110,22 @@ def _result(before: Domain, to: str) -> Domain:
         case TextDomain(), "Float64":
             return FloatDomain(True)
     raise PlanError(f"a {before.dtype} column cannot become {to}")
+
+
+def _whole(text: str) -> int | None:
+    """A text that is a whole number of 64 bits, and nothing else."""
+    if re.fullmatch("[+-]?[0-9]+", text) is None:
+        return None
+    value = int(text)
+    return value if INT_MIN <= value <= INT_MAX else None
+
+
+def _number(text: str) -> float | None:
+    """A text that is a finite decimal number, and nothing else."""
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) is None:
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _labels(domain: CategoryDomain, to: str) -> list[Any]:
@@ -142,6 +175,8 @@ class Categorise(Expr):
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
+        from privjail.engines.polars.types import dtype_of
+
         before, after = self.a.domain, self.domain
         assert isinstance(after, CategoryDomain)
         if isinstance(before, CategoryDomain):
@@ -150,6 +185,13 @@ class Categorise(Expr):
         held = held_keys(before, after.categories)
         labels = pl.Series(list(held), dtype=dtype_of(before))
         return inputs[0].replace_strict(labels, list(held.values()), default=None, return_dtype=pl.Int32())
+
+    def python(self, *inputs: Any) -> Any:
+        before, after = self.a.domain, self.domain
+        assert isinstance(after, CategoryDomain)
+        if isinstance(before, CategoryDomain):
+            return after.code(before.categories[inputs[0]])
+        return held_keys(before, [held_constant(label, before) for label in after.categories]).get(inputs[0])
 
     def text(self, *inputs: str) -> str:
         return f'{inputs[0]}.astype("category")'

@@ -47,6 +47,12 @@ class Clip(Expr):
         low, high = (b.value if b.value is None or not floats else float(b.value) for b in (self.lower, self.upper))
         return column.clip(low, high)
 
+    def python(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        low, high = (None if b.value is None else type(x)(b.value) for b in (self.lower, self.upper))
+        x = x if low is None else max(x, low)
+        return x if high is None else min(x, high)
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.clip({self.lower.value}, {self.upper.value})"
 

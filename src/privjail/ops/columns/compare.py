@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from privjail.errors import PlanError
-from privjail.ops.columns.carried import constant
+from privjail.ops.columns.carried import constant, held_value
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -24,7 +25,8 @@ from privjail.plan.domain import (
 )
 from privjail.plan.expr import Expr
 from privjail.plan.node import NOT_YET, Lit, node
-from privjail.plan.physical import dtype_of
+
+_PYTHON: dict[str, Any] = {"==": operator.eq, "<": operator.lt, ">": operator.gt}
 
 
 @node
@@ -55,6 +57,8 @@ class Compare(Expr):
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
+        from privjail.engines.polars.types import dtype_of
+
         left = inputs[0]
         domain = self.a.domain
         if not isinstance(self.b, Lit):
@@ -73,9 +77,32 @@ class Compare(Expr):
             right = constant(self.b.value, domain)
         return {"==": left.__eq__, "<": left.__lt__, ">": left.__gt__}[self.op](right)
 
+    def python(self, *inputs: Any) -> Any:
+        left, domain = inputs[0], self.a.domain
+        if isinstance(self.b, Lit):
+            right = held_constant(self.b.value, domain)
+        elif isinstance(domain, CategoryDomain) and isinstance(self.b.domain, CategoryDomain):
+            right = domain.code(self.b.domain.categories[inputs[1]])
+        else:
+            right = inputs[1]
+            if type(left) is not type(right):  # a whole number and a float meet as floats
+                left, right = float(left), float(right)
+        if right is None:  # no such category
+            return False
+        return bool(_PYTHON[self.op](left, right))
+
     def text(self, *inputs: str) -> str:
         right = repr(self.b.value) if isinstance(self.b, Lit) else inputs[1]
         return f"({inputs[0]} {self.op} {right})"
+
+
+def held_constant(value: Any, domain: Domain) -> Any:
+    """A public value that a column's held values are compared with; None if it is no category. (Python compares
+    whole numbers and floats exactly, so they stay what they are.)
+    """
+    if isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
+        return value
+    return held_value(value, domain)
 
 
 def exact(domain: Numeric, op: str, c: int | float) -> int | float | bool:

@@ -79,6 +79,13 @@ class Cut(Expr):
             found = found.set(pl.Series(outside), None)
         return found.set(column.is_null(), None) if column.null_count() else found
 
+    def python(self, *inputs: Any) -> Any:
+        x, edges = float(inputs[0]), [float(e.value) for e in self.edges]
+        for i, (low, high) in enumerate(pairwise(edges)):
+            if low < x < high or x == (high if self.right else low) or (self.lowest and self.right and x == edges[0]):
+                return i
+        return None
+
     def text(self, *inputs: str) -> str:
         return f"cut({inputs[0]}, {len(self.edges) - 1} bins from {self.edges[0]} to {self.edges[-1]})"
 

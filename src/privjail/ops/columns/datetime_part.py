@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from privjail.errors import PlanError
@@ -20,13 +21,14 @@ PARTS = {
     "dayofweek": (0, 6),
     "dayofyear": (1, 366),
 }
+CALENDAR = (-8_334_601_228_800_000_000, 8_210_266_876_799_999_999)  # years -262143 to 262142, in microseconds
 
 
 @node
 class Part(Expr):
     """One part of each moment; Monday is day 0 of the week.
 
-    Null where the calendar ends: 64 bits hold moments 292 000 years away, whose parts the engine does not know.
+    Null where the calendar ends: 64 bits hold moments 292 000 years away, whose parts engines do not know.
     """
 
     kind = "part"
@@ -51,6 +53,25 @@ class Part(Expr):
             return column.weekday().cast(pl.Int64()) - 1
         parts = {"dayofyear": "ordinal_day"}
         return getattr(column, parts.get(self.part, self.part))().cast(pl.Int64())
+
+    def python(self, *inputs: Any) -> Any:
+        days, micros = divmod(inputs[0], 86_400 * 10**6)
+        if self.part == "dayofweek":
+            return (days + 3) % 7  # 1970 began on a Thursday
+        if not CALENDAR[0] <= inputs[0] <= CALENDAR[1]:
+            return None
+        seconds = micros // 10**6
+        clock = {"hour": seconds // 3600, "minute": seconds // 60 % 60, "second": seconds % 60}
+        if self.part in clock:
+            return clock[self.part]
+        # Every 400 years have the same days: look the date up in years that Python's calendar knows.
+        cycles, day = divmod(days, 146_097)
+        date = datetime.date(1970, 1, 1) + datetime.timedelta(day)
+        if self.part == "year":
+            return date.year + 400 * cycles
+        return {"quarter": (date.month + 2) // 3, "dayofyear": date.timetuple().tm_yday}.get(
+            self.part, getattr(date, self.part, None)
+        )
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.dt.{self.part}"

@@ -9,7 +9,6 @@ from privjail.errors import PlanError
 from privjail.plan.domain import Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
-from privjail.plan.physical import finite
 
 _SLACK = 1 + 2.0**-40  # libraries may disagree in the last bits of exp and log: bounds are widened by this
 
@@ -38,6 +37,8 @@ class Function(Expr):
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
+        from privjail.engines.polars.types import finite
+
         column = inputs[0]
         if isinstance(self.domain, IntDomain):
             if self.f != "abs":
@@ -60,8 +61,29 @@ class Function(Expr):
                 return finite(column.exp())
         return finite(pl.when(column > 0).then(column.log()))
 
+    def python(self, *inputs: Any) -> Any:
+        (x,) = inputs
+        if isinstance(self.domain, IntDomain):
+            return x if self.f != "abs" else (abs(x) if x > -(2**63) else None)
+        x = float(x)
+        if self.f in ("abs", "floor", "ceil"):
+            return {"abs": abs(x), "floor": float(math.floor(x)), "ceil": float(math.ceil(x))}[self.f]
+        if self.f == "sqrt" and x < 0 or self.f == "log" and x <= 0:
+            return None
+        try:
+            found = _round(x, self.digits) if self.f == "round" else getattr(math, self.f)(x)
+        except OverflowError:
+            return None
+        return found if math.isfinite(found) else None
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.round({self.digits})" if self.f == "round" else f"{self.f}({inputs[0]})"
+
+
+def _round(x: float, digits: int) -> float:
+    """To the nearest multiple of 10**-digits, ties to even: as engines do it, in floats."""
+    scaled = x * 10.0**digits
+    return float(round(scaled)) / 10.0**digits if math.isfinite(scaled) else x
 
 
 def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.compare import check_constant, exact
+from privjail.ops.columns.compare import check_constant, exact, held_constant
 from privjail.plan.domain import BoolDomain, CategoryDomain, Numeric, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
-from privjail.plan.physical import dtype_of
 
 MOST_VALUES = 100_000
 
@@ -19,6 +18,7 @@ class IsIn(Expr):
     """Whether the value is one of a public list. A missing value is in no list: false, never null."""
 
     kind = "isin"
+    sees_nulls = True
     a: Expr
     values: tuple[Lit, ...]
 
@@ -31,6 +31,8 @@ class IsIn(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
+
+        from privjail.engines.polars.types import dtype_of
 
         domain = self.a.domain
         wanted = [v.value for v in self.values]
@@ -45,6 +47,9 @@ class IsIn(Expr):
             listed = pl.Series(wanted, dtype=dtype_of(domain))
         return inputs[0].is_in(listed.implode()).fill_null(False)
 
+    def python(self, *inputs: Any) -> Any:
+        return inputs[0] is not None and any(inputs[0] == held_constant(v.value, self.a.domain) for v in self.values)
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.isin([{len(self.values)} values])"
 
@@ -54,6 +59,7 @@ class IsNull(Expr):
     """Whether the value is missing."""
 
     kind = "isnull"
+    sees_nulls = True
     a: Expr
 
     def __post_init__(self) -> None:
@@ -61,6 +67,9 @@ class IsNull(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         return inputs[0].is_null()
+
+    def python(self, *inputs: Any) -> Any:
+        return inputs[0] is None
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.isna()"

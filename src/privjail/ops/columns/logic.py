@@ -25,6 +25,7 @@ class Logic(Expr):
     """a & b, a | b, a ^ b. Null means unknown: true | null is true, false & null is false."""
 
     kind = "logic"
+    sees_nulls = True
     op: str
     a: Expr
     b: Expr
@@ -38,6 +39,16 @@ class Logic(Expr):
     def polars(self, *inputs: Any) -> Any:
         a, b = inputs
         return {"&": a.__and__, "|": a.__or__, "^": a.__xor__}[self.op](b)
+
+    def python(self, *inputs: Any) -> Any:
+        a, b = inputs
+        if self.op == "&" and (a is False or b is False):
+            return False
+        if self.op == "|" and (a is True or b is True):
+            return True
+        if a is None or b is None:
+            return None
+        return a != b if self.op == "^" else self.op == "&"
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"
@@ -56,6 +67,9 @@ class Not(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         return inputs[0].not_()
+
+    def python(self, *inputs: Any) -> Any:
+        return not inputs[0]
 
     def text(self, *inputs: str) -> str:
         return f"~{inputs[0]}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.compare import check_constant, held_keys
-from privjail.ops.columns.where import as_held
+from privjail.ops.columns.carried import held_value
+from privjail.ops.columns.compare import check_constant, held_constant, held_keys
+from privjail.ops.columns.where import as_held, converted
 from privjail.plan.domain import CategoryDomain, Domain, IntDomain, domain_of, join
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
-from privjail.plan.physical import dtype_of
 
 MOST_PAIRS = 100_000
 
@@ -59,6 +59,8 @@ class Recode(Expr):
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
+        from privjail.engines.polars.types import dtype_of
+
         before, after = self.a.domain, self.domain
         if isinstance(before, CategoryDomain):
             old: Any = list(range(len(before.categories)))
@@ -78,6 +80,17 @@ class Recode(Expr):
         if not len(old):
             return pl.when(inputs[0].is_null() & inputs[0].is_not_null()).then(pl.lit(None, dtype=dtype_of(after)))
         return inputs[0].replace_strict(old, images, default=None, return_dtype=dtype_of(after))
+
+    def python(self, *inputs: Any) -> Any:
+        (x,), before, after = inputs, self.a.domain, self.domain
+        if isinstance(before, CategoryDomain):
+            image = self._images(before)[x]
+        else:
+            place = held_keys(before, [held_constant(key.value, before) for key, _ in self.pairs]).get(x)
+            if place is None:
+                return converted(x, before, after) if self.keep else None
+            image = self.pairs[place][1].value
+        return None if image is None else held_value(image, after)
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.{'replace' if self.keep else 'map'}({{{len(self.pairs)} pairs}})"

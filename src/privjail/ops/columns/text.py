@@ -72,5 +72,8 @@ class Text(Expr):
         start, stop = arguments[0] or 0, arguments[1]
         return column.slice(start, None if stop is None else max(0, stop - start))
 
+    def python(self, *inputs: Any) -> Any:
+        return FUNCTIONS[self.f][1](inputs[0], *(arg.value for arg in self.arguments))
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.str.{self.f}({', '.join(repr(a.value) for a in self.arguments)})"

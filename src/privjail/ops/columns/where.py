@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.columns.carried import held_value
 from privjail.ops.columns.compare import recoded
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, join
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, join
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
-from privjail.plan.physical import dtype_of
 
 
 @node
@@ -20,6 +20,7 @@ class Where(Expr):
     """
 
     kind = "where"
+    sees_nulls = True
     condition: Expr
     a: Expr
     b: Expr
@@ -36,6 +37,11 @@ class Where(Expr):
         a, b = as_held(a, self.a.domain, self.domain), as_held(b, self.b.domain, self.domain)
         return pl.when(condition.fill_null(False)).then(a).otherwise(b)
 
+    def python(self, *inputs: Any) -> Any:
+        condition, a, b = inputs
+        chosen, x = (self.a, a) if condition is True else (self.b, b)
+        return converted(x, chosen.domain, self.domain)
+
     def text(self, *inputs: str) -> str:
         return f"where({', '.join(inputs)})"
 
@@ -45,6 +51,7 @@ class FillNull(Expr):
     """``a``, or ``b`` where ``a`` is missing. Domain: both joined; nullable only if ``b`` is."""
 
     kind = "fillnull"
+    sees_nulls = True
     a: Expr
     b: Expr
 
@@ -56,6 +63,11 @@ class FillNull(Expr):
         a, b = (as_held(c, e.domain, self.domain) for c, e in zip(inputs, (self.a, self.b), strict=True))
         return a.fill_null(b)
 
+    def python(self, *inputs: Any) -> Any:
+        a, b = inputs
+        chosen, x = (self.b, b) if a is None else (self.a, a)
+        return converted(x, chosen.domain, self.domain)
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.fillna({inputs[1]})"
 
@@ -65,6 +77,7 @@ class NullWhere(Expr):
     """``a``, made missing where the condition is true (a null condition counts as false)."""
 
     kind = "nullwhere"
+    sees_nulls = True
     condition: Expr
     a: Expr
 
@@ -79,15 +92,29 @@ class NullWhere(Expr):
         condition, a = inputs
         return pl.when(~condition.fill_null(False)).then(a)
 
+    def python(self, *inputs: Any) -> Any:
+        return None if inputs[0] is True else inputs[1]
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[1]}.mask({inputs[0]})"
 
 
 def as_held(column: Any, before: Domain, after: Domain) -> Any:
     """A column of one domain, as the engine holds it in a domain that contains it."""
+    from privjail.engines.polars.types import dtype_of
+
     if isinstance(before, CategoryDomain) and isinstance(after, CategoryDomain):
         return recoded(column, before, after)
     if isinstance(before, CategoryDomain):
         labels = [str(label) for label in before.categories]
         return column.replace_strict(list(range(len(labels))), labels, default=None, return_dtype=dtype_of(after))
     return column.cast(dtype_of(after), strict=False)
+
+
+def converted(value: Any, before: Domain, after: Domain) -> Any:
+    """The same for one held value."""
+    if value is None:
+        return None
+    if isinstance(before, CategoryDomain):
+        return held_value(before.categories[value], after)
+    return float(value) if isinstance(after, FloatDomain) else value

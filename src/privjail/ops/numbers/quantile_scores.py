@@ -8,6 +8,7 @@ from sys import float_info
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
+from privjail.ops.columns.compare import exact
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
@@ -73,8 +74,26 @@ class QuantileScores(Value):
             out.append(-max(0, too_high, too_low))
         return out
 
+    def polars(self, column: Any) -> tuple[list[int], list[int], int]:
+        """How many values lie below each candidate and above it, and how many there are."""
+        import numpy as np
+
+        domain = self.a.domain
+        assert isinstance(domain, (IntDomain, FloatDomain))
+        held = np.sort(column.drop_nulls().to_numpy())
+
+        def count(op: str, side: Any) -> list[int]:
+            bounds = [exact(domain, op, c.value) for c in self.candidates]
+            found = np.searchsorted(held, np.array([b for b in bounds if not isinstance(b, bool)], held.dtype), side)
+            among = iter((found if op == "<" else len(held) - found).tolist())
+            return [len(held) * b if isinstance(b, bool) else next(among) for b in bounds]
+
+        return count("<", "left"), count(">", "right"), len(held)
+
+    def python(self, values: list[Any]) -> tuple[list[int], list[int], int]:
+        held = [x for x in values if x is not None]
+        points = [c.value for c in self.candidates]
+        return [sum(x < c for x in held) for c in points], [sum(x > c for x in held) for c in points], len(held)
+
     def text(self) -> str:
         return f"{self.rows} | ranks({self.a}, {len(self.candidates)} candidates)"
-
-    def compute(self, *inputs: Any) -> Any:
-        return self.scores(*inputs)

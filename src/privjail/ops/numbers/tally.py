@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from math import frexp, trunc
 from typing import Any
 
@@ -12,7 +13,7 @@ from privjail.errors import PlanError, RowsError, unbounded
 from privjail.ops.rows.filter import label_lit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
-from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
 from privjail.plan.rows import Rows
@@ -20,6 +21,7 @@ from privjail.plan.value import ROWS_BITS, TOTAL_BITS, Facts, OneMoves, PerEleme
 
 MOST_ELEMENTS = 10_000_000
 SUM_BITS = 30
+ADDED_AT_ONCE = 1 << 22  # amounts that are added as floats
 ONE = Fraction(1)
 
 
@@ -88,6 +90,33 @@ class Tally(Value):
             raise unbounded(f"{self.rows} | sum({self.value})")
         return reach, sum_grid(domain), domain.lower >= 0 or domain.upper <= 0
 
+    def polars(self, places: Any, amounts: Any) -> Any:
+        """The elements, given each row's place in the flat table (beyond the last one: in no group) and its amount.
+
+        Both are arrays. ``places`` is None without keys, ``amounts`` where rows are counted. Amounts are floats: whole
+        numbers of at most 30 bits, of which so many are added at a time that a sum has at most 53 bits.
+        """
+        import numpy as np
+
+        if amounts is not None and len(amounts) > ADDED_AT_ONCE:
+            parts = [slice(start, start + ADDED_AT_ONCE) for start in range(0, len(amounts), ADDED_AT_ONCE)]
+            tables = [self.polars(None if places is None else places[p], amounts[p]) for p in parts]
+            return np.asarray(np.sum(tables, axis=0, dtype=np.int64))
+        if places is None:
+            return np.asarray(int(amounts.sum()), dtype=np.int64)
+        found = np.bincount(places, weights=amounts, minlength=self.size + 1)[: self.size]
+        return found.astype(np.int64, copy=False).reshape([len(axis) for axis in self.index])
+
+    def python(self, keys: list[list[Any]], values: list[Any]) -> list[int]:
+        """The elements in order, given each row's keys and value as held values (no keys: one element)."""
+        found = dict.fromkeys(product(*[range(len(axis)) for axis in self.index]), 0)
+        for i, x in enumerate(values):
+            held = [column[i] for column in keys]
+            if None not in held:  # a row whose key is missing is in no group
+                place = tuple(map(_position, held, [key.domain for key in self.keys]))
+                found[place] += 1 if self.value is None else amount(x, self.value.domain)
+        return list(found.values())
+
     def quotes(self) -> Iterator[Node]:
         yield self.rows
         yield from self.keys
@@ -98,6 +127,11 @@ class Tally(Value):
         what = "count" if self.value is None else f"sum({self.value})"
         by = f" | groupby({', '.join(map(str, self.keys))})" if self.keys else ""
         return f"{self.rows}{by} | {what}"
+
+
+def _position(held: Any, domain: Domain) -> int:
+    """The position of a held value among its domain's labels."""
+    return int(held) - domain.lower if isinstance(domain, IntDomain) else int(held)
 
 
 def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, i: int) -> Distance:
@@ -138,6 +172,33 @@ def grid_bounds(domain: IntDomain | FloatDomain) -> tuple[int, int]:
     """
     grid = sum_grid(domain)
     return trunc(Fraction(domain.lower) / grid), trunc(Fraction(domain.upper) / grid)
+
+
+def amount(x: Any, domain: Domain) -> int:
+    """What one value adds to a sum, in steps of the grid: the nearest grid point (of two, the even one) in the bounds.
+
+    This is the definition; engines compute it for whole columns, with ``rounded``.
+    """
+    if x is None:
+        return 0
+    if not isinstance(domain, (IntDomain, FloatDomain)):
+        return int(x)
+    low, high = grid_bounds(domain)
+    return min(max(round(Fraction(x) / sum_grid(domain)), low), high)
+
+
+def rounded(column: Any, domain: IntDomain | FloatDomain, step: float) -> Any:
+    """The same for a column of floats in which one grid step is ``step``, a power of two; in floats, in the same unit.
+
+    By adding and taking away 1.5 · 2**52 steps: between 2**52 and 2**53 steps the floats are the whole multiples of a
+    step, and ties go to the even one. The column may be anything with these operators and ``clip``.
+    """
+    far = 1.5 * 2.0**52 * step
+    found = (column + far) - far
+    if bounds_on_grid(domain):
+        return found
+    low, high = grid_bounds(domain)  # rounding may pass a bound that is not on the grid
+    return found.clip(low * step, high * step)
 
 
 def bounds_on_grid(domain: IntDomain | FloatDomain) -> bool:

@@ -42,8 +42,11 @@ class Filter(Rows):
 
     @staticmethod
     def kept(condition: Any) -> Any:
-        """Where a condition's column is true; null counts as false."""
+        """The Polars line: where a condition's column is true; null counts as false."""
         return condition.fill_null(False) if condition.null_count() else condition
+
+    def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
+        return [row for row, kept in zip(rows, columns[0], strict=True) if kept is True]
 
     def text(self) -> str:
         columns = _complete(self.condition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
@@ -60,6 +61,15 @@ class GroupHead(Rows):
 
         key = columns[0]
         return frame.filter(key.is_not_null() & (pl.int_range(pl.len()).over(key) < self.k))
+
+    def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
+        seen: Counter[Any] = Counter()
+        kept = []
+        for row, key in zip(rows, columns[0], strict=True):
+            seen[key] += 1
+            if key is not None and seen[key] <= self.k:
+                kept.append(row)
+        return kept
 
     def text(self) -> str:
         return f"groupby({self.key}).head({self.k})"

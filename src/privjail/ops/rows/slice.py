@@ -57,6 +57,9 @@ class Slice(Rows):
     def polars(self, frame: Any, *columns: Any) -> Any:
         return frame[slice(self.start, self.stop)]
 
+    def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
+        return rows[self.start : self.stop]
+
     def text(self) -> str:
         if self.start is None and self.stop is not None and self.stop >= 0:
             return f"head({self.stop})"

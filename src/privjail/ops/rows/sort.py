@@ -38,5 +38,13 @@ class Sort(Rows):
             list(columns), descending=[bool(d) for d in self.descending], nulls_last=True, maintain_order=True
         )
 
+    def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
+        order = list(range(len(rows)))
+        for column, descending in reversed(list(zip(columns, self.descending, strict=True))):
+            known = [i for i in order if column[i] is not None]
+            known.sort(key=column.__getitem__, reverse=bool(descending))  # stable, also when reversed
+            order = known + [i for i in order if column[i] is None]
+        return [rows[i] for i in order]
+
     def text(self) -> str:
         return f"sort_values({', '.join(map(str, self.by))})"

@@ -10,7 +10,6 @@ from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
-from privjail.plan.physical import named
 from privjail.plan.rows import Lineage, Rows
 
 
@@ -66,9 +65,6 @@ class Source(Rows):
     def text(self) -> str:
         return self.dataset.name
 
-    def polars(self, frame: Any, *columns: Any) -> Any:
-        return frame
-
 
 @node
 class Column(Expr):
@@ -86,6 +82,8 @@ class Column(Expr):
         raise PlanError(f"data set {self.source.dataset.name!r} has no column {self.column!r}")
 
     def polars(self, *inputs: Any) -> Any:
+        from privjail.engines.polars.types import named
+
         return named(self.column)
 
     def text(self, *inputs: str) -> str:

@@ -37,9 +37,6 @@ class Window(Rows):
             cap=None if self.rows.cap is None else self.rows.cap * reach,
         )
 
-    def polars(self, frame: Any, *columns: Any) -> Any:
-        return frame
-
     def text(self) -> str:
         return f"window(-{self.before}, +{self.after})"
 
@@ -65,6 +62,11 @@ class Lag(Expr):
         import polars as pl
 
         return pl.col(self.inner.name).shift(self.k)
+
+    def python(self, *inputs: Any) -> Any:
+        """Given all values of the inner expression in the rows of the window, in order; and the number of this row."""
+        column, i = inputs
+        return column[i - self.k] if 0 <= i - self.k < len(column) else None
 
     def text(self, *inputs: str) -> str:
         return f"{self.inner}.shift({self.k})"

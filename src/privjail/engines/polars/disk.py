@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from privjail.engines.polars.types import named
 from privjail.errors import SchemaError
-from privjail.plan.physical import named
 
 Stamp = tuple[int, int, int, int]
 BATCH = 1 << 20  # rows, where the file's own groups are smaller
@@ -73,6 +73,14 @@ class OnDisk:
 
     def lazy(self) -> pl.LazyFrame:
         return pl.concat([self.shaped(part.lazy()) for part in self.parts], how="vertical")
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All rows in their order, a batch at a time: the held form, for engines that read Arrow."""
+        import pyarrow
+
+        schema = self.lazy().head(0).collect().to_arrow().schema
+        batches = (batch for read in self.batches((), BATCH) for batch in read().to_arrow().to_batches())
+        return pyarrow.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
     def reshaped(self, shaped: Callable[[pl.LazyFrame], pl.LazyFrame]) -> OnDisk:
         return replace(self, shaped=shaped)

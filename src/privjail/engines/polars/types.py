@@ -1,8 +1,11 @@
-"""How the engine holds each domain: the one place that ties a domain to a column type."""
+"""The held form in Polars: the type of each domain's columns (engines/held.py says what the values are)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+import polars as pl
 
 from privjail.plan.domain import (
     BoolDomain,
@@ -15,10 +18,8 @@ from privjail.plan.domain import (
 )
 
 
-def dtype_of(domain: Domain) -> Any:
+def dtype_of(domain: Domain) -> pl.DataType:
     """The Polars type of a column of this domain. Categories are held as positions in the domain."""
-    import polars as pl
-
     match domain:
         case IntDomain():
             return pl.Int64()
@@ -35,18 +36,12 @@ def dtype_of(domain: Domain) -> Any:
     raise TypeError(f"no column type for {type(domain).__name__}")
 
 
-def named(name: str) -> Any:
+def named(name: str) -> pl.Expr:
     """The column of just this name: Polars takes ``*`` and ``^…$`` for patterns, which name other columns."""
-    import re
-
-    import polars as pl
-
     pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
     return pl.col(f"^{re.escape(name)}$" if pattern else name)
 
 
 def finite(column: Any) -> Any:
     """NaN and ±inf become null: floats inside the jail are finite or absent."""
-    import polars as pl
-
     return pl.when(column.is_finite()).then(column)

@@ -1,0 +1,82 @@
+"""What an engine is: it holds the rows of data sets, and gives exact whole numbers about them.
+
+An engine draws no noise, charges nothing and decides nothing. Its numbers are equal, bit for bit, to those of the
+reference engine (reference.py), which is the definition. See docs/decisions/0010-engines.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from privjail.engines.held import Held
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.source import Source
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value, evaluation
+
+Answer = int | list[int]  # in units of the value's grid: one number, or one for each element, flat
+
+
+class Sides(NamedTuple):
+    """For each candidate, how many values lie below it and above it; and how many values there are."""
+
+    below: list[int]
+    above: list[int]
+    values: int
+
+
+class Memory(Protocol):
+    """What an engine keeps of what it computed, in bytes. A server sets the limit, and reads what is used."""
+
+    limit: int
+
+    @property
+    def used(self) -> int: ...
+
+
+class Engine(Protocol):
+    """Runs checked plans on data sets that it holds."""
+
+    @property
+    def cache(self) -> Memory:
+        """What is kept between releases."""
+
+    def hold(self, source: Source, data: Held) -> None:
+        """Take in a data set's rows, in the held form (held.py); rows that were held under this source are replaced."""
+
+    def tally(self, tally: Tally) -> Answer:
+        """How many rows each group has, or the sum of their amounts on the grid."""
+
+    def rank(self, scores: QuantileScores) -> Sides:
+        """How many values of the column lie on either side of each candidate."""
+
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
+        """The rows themselves, in their order, as held values: what distances speak of. For tests; never released."""
+
+    def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
+        """Several values. An engine may look at all of them first, to compute together what they share."""
+        return [self.evaluate(value) for value in values]
+
+    def evaluate(self, value: Value) -> Answer:
+        """Exact whole numbers in units of the value's grid. Only counts, sums and ranks look at rows."""
+        if not value.inputs():
+            return self.step(value, [])
+        done: dict[Value, Answer] = {}
+        for node, used in evaluation(value):
+            done[node] = self.step(node, [done[each] for each in node.inputs()])
+            for each in used:
+                del done[each]
+        return done[value]
+
+    def step(self, node: Value, inputs: list[Answer]) -> Answer:
+        """One value, from the values that it is computed from."""
+        match node:
+            case Tally():
+                return self.tally(node)
+            case QuantileScores():
+                return node.scores(*self.rank(node))
+        found: Answer = node.compute(*inputs)
+        return found

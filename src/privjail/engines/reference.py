@@ -1,0 +1,113 @@
+"""The reference engine: plans in plain Python, one value of one row at a time. Slow, and easy to judge.
+
+It is what the numbers of every other engine are compared with. A row of a base is its number in that base; rows are a
+list of such numbers; a column is the list of its held values in all rows of its base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from privjail.engines.cache import Cache
+from privjail.engines.engine import Answer, Engine, Sides
+from privjail.engines.held import Held, check_held, columns_of
+from privjail.ops.columns.carried import Carried
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.source import Column, Source
+from privjail.ops.rows.window import Lag, Window
+from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.rows import Rows
+
+
+class ReferenceEngine(Engine):
+    """Holds data sets as Python lists, and keeps nothing between questions."""
+
+    def __init__(self, cache_bytes: int = 0) -> None:
+        self._held: dict[Source, dict[str, list[Any]]] = {}
+        self._nothing = Cache(cache_bytes)
+
+    @property
+    def cache(self) -> Cache:
+        return self._nothing
+
+    def hold(self, source: Source, data: Held) -> None:
+        check_held(source.dataset, data)
+        self._held[source] = columns_of(data)
+
+    def tally(self, tally: Tally) -> Answer:
+        rows = self._rows(tally.rows)
+        keys = [self._taken(key, tally.rows, rows) for key in tally.keys]
+        values = rows if tally.value is None else self._taken(tally.value, tally.rows, rows)
+        numbers = tally.python(keys, values)
+        return numbers if tally.keys else numbers[0]
+
+    def rank(self, scores: QuantileScores) -> Sides:
+        return Sides(*scores.python(self._taken(scores.a, scores.rows, self._rows(scores.rows))))
+
+    def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
+        kept = self._rows(rows)
+        return {name: self._taken(each, rows, kept) for name, each in columns.items()}
+
+    # -- rows
+
+    def _rows(self, rows: Rows) -> list[int]:
+        """The numbers of the rows in their base, in their order."""
+        steps = []
+        while not rows.starts_base:
+            steps.append(rows)
+            assert rows.parent is not None
+            rows = rows.parent
+        kept = list(range(self._size(rows)))
+        for step in reversed(steps):
+            kept = self._step(step, kept)
+        return kept
+
+    def _step(self, step: Rows, before: list[int]) -> list[int]:
+        """The rows that one step keeps of those before it."""
+        assert step.parent is not None
+        return step.python(before, *(self._taken(each, step.parent, before) for each in step.expressions()))
+
+    def _size(self, base: Rows) -> int:
+        if isinstance(base, Source):
+            columns = list(self._held[base].values())
+            return len(columns[0]) if columns else 0
+        return len(self._origins(base))
+
+    def _origins(self, base: Rows) -> list[int]:
+        """For each row of a base that is no data set, its number in the base before."""
+        assert base.parent is not None
+        before = self._rows(base.parent)
+        return before if isinstance(base, Window) else self._step(base, before)
+
+    # -- columns
+
+    def _taken(self, expression: Expr, rows: Rows, kept: list[int]) -> list[Any]:
+        """The values of an expression in some rows of a base."""
+        column = self._column(expression, self._size(rows.base))
+        return [column[i] for i in kept]
+
+    def _column(self, expression: Expr, size: int) -> list[Any]:
+        """The values of an expression in all rows of its base."""
+        done: dict[Expr, list[Any]] = {}
+        for node in inputs_first(expression):
+            match node:
+                case Column():
+                    done[node] = self._held[node.source][node.column]
+                case Carried():
+                    inner = self._column(node.inner, self._size(node.inner.base or node.into))
+                    done[node] = [node.python(inner[i]) for i in self._origins(node.into)]
+                case Lag():
+                    inner = self._column(node.inner, self._size(node.inner.base or node.window))
+                    seen = [inner[i] for i in self._origins(node.window)]
+                    done[node] = [node.python(seen, i) for i in range(size)]
+                case _:
+                    columns = [done[each] for each in node.inputs]
+                    rows = zip(*columns, strict=True) if columns else [()] * size
+                    done[node] = [_value(node, row) for row in rows]
+        return done[expression]
+
+
+def _value(node: Expr, inputs: tuple[Any, ...]) -> Any:
+    return None if None in inputs and not node.sees_nulls else node.python(*inputs)
