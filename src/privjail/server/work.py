@@ -15,10 +15,11 @@ from privjail.ops.numbers.combine import Absolute, Element, Extreme, Offset, Pub
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.window import Lag
-from privjail.plan.expr import Expr, held_at_once
-from privjail.plan.expr import inputs_first as columns_first
-from privjail.plan.node import Node, children, inputs_first, set_frozen
+from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.node import Node, children
+from privjail.plan.node_table import NodeTable
 from privjail.plan.value import Value, evaluation
+from privjail.plan.walk import inputs_first
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 
@@ -29,6 +30,8 @@ LISTS = 4  # that are made of a value while noise is added to it
 FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
 MANY = 2**40
 KEPT_SIZE = (Scale, Absolute, Element, Extreme)  # no number gets longer by these
+_STEPS: NodeTable[int] = NodeTable()
+_COLUMNS: NodeTable[int] = NodeTable()
 
 
 def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
@@ -82,7 +85,7 @@ def _bits(value: Value, bits: dict[Value, int]) -> int:
     if isinstance(value, KEPT_SIZE):
         return bits[value.a]
     added = value.c.numerator.bit_length() + value.grid.denominator.bit_length() if isinstance(value, Offset) else 0
-    return 1 + max([added, *(bits[each] + _finer(each, value) for each in value.inputs())])
+    return 1 + max([added, *(bits[each] + _finer(each, value) for each in value.inputs)])
 
 
 def _finer(each: Value, value: Value) -> int:
@@ -93,22 +96,20 @@ def _finer(each: Value, value: Value) -> int:
 
 def steps_below(node: Node) -> int:
     """The most steps of any expression below a node, spelled out as a tree: never fewer than columns held at once."""
-    for each in inputs_first(node, "_steps") if node._steps is None else ():
-        below = [child._steps or 0 for child in children(each)]
+    for each in inputs_first((node,), children, _STEPS.__contains__):
+        below = [_STEPS[child] for child in children(each)]
         row_wise = isinstance(each, Expr) and not isinstance(each, (Carried, Lag))
-        set_frozen(each, "_steps", min(MANY, 1 + sum(below)) if row_wise else max(below, default=0))
-    assert node._steps is not None
-    return node._steps
+        _STEPS[each] = min(MANY, 1 + sum(below)) if row_wise else max(below, default=0)
+    return _STEPS[node]
 
 
 def columns_held(node: Node) -> int:
     """The most columns that are held at once for any expression below a node. Found once, inputs first."""
-    for each in inputs_first(node, "_columns") if node._columns is None else ():
+    for each in inputs_first((node,), children, _COLUMNS.__contains__):
         most = 0
         for child in children(each):
-            most = max(most, child._columns or 0)
+            most = max(most, _COLUMNS[child])
             if isinstance(child, Expr) and (not isinstance(each, Expr) or isinstance(each, (Carried, Lag))):
-                most = max(most, held_at_once(columns_first(child)))
-        set_frozen(each, "_columns", most)
-    assert node._columns is not None
-    return node._columns
+                most = max(most, held_at_once(column_steps(child)))
+        _COLUMNS[each] = most
+    return _COLUMNS[node]

@@ -26,7 +26,7 @@ from privjail.ops.numbers.tally import bounds_on_grid, grid_bounds, sum_grid
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Column
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.physical import named
 
 BATCH = 1 << 18  # rows that Polars is given at a time
@@ -162,7 +162,7 @@ class Batch:
 
 
 def _columns(expression: Expr) -> set[str]:
-    return {each.column for each in inputs_first(expression) if isinstance(each, Column)}
+    return {each.column for each in column_steps(expression) if isinstance(each, Column)}
 
 
 def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series | None:

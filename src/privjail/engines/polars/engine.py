@@ -30,10 +30,11 @@ from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import FloatDomain, IntDomain
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.plan.value import Value, evaluation
+from privjail.plan.value import Value, evaluation, inputs_of
+from privjail.plan.walk import inputs_first
 
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
@@ -77,11 +78,11 @@ class PolarsEngine:
 
     def evaluate(self, value: Value) -> Any:
         """Exact whole numbers in units of the value's grid: one, or a flat list."""
-        if not value.inputs():
+        if not value.inputs:
             return self._value(value, [])
         done: dict[Value, Any] = {}
         for node, used in evaluation(value):
-            done[node] = self._value(node, [done[each] for each in node.inputs()])
+            done[node] = self._value(node, [done[each] for each in node.inputs])
             for each in used:
                 del done[each]
         return done[value]
@@ -152,7 +153,7 @@ class PolarsEngine:
         size = self._size(parent.base)
         held: dict[str, Any] = {ROW: np.arange(size) if index is None else index}
         columns = []
-        for i, expression in enumerate(rows.expressions()):
+        for i, expression in enumerate(rows.inputs):
             column = self._column(expression, size)
             held[str(i)] = column if index is None else column.gather(index)
             columns.append(pl.col(str(i)))
@@ -202,7 +203,7 @@ class PolarsEngine:
         if key not in self._cache:
             base = expression.base
             length = size or 0 if base is None else self._size(base)
-            order = inputs_first(expression)
+            order = column_steps(expression)
             if at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
@@ -388,14 +389,5 @@ def _source(rows: Rows) -> Source:
 
 def _tallies(values: list[Value]) -> list[Table]:
     """The counts and sums that values are computed from."""
-    found: dict[Table, None] = {}
-    seen: set[Value] = set(values)
-    waiting = list(values)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Tally):
-            found[node.rows, node.keys, node.value] = None
-        fresh = [each for each in node.inputs() if each not in seen]
-        seen.update(fresh)
-        waiting.extend(fresh)
-    return list(found)
+    found = [node for node in inputs_first(values, inputs_of) if isinstance(node, Tally)]
+    return [(node.rows, node.keys, node.value) for node in found]

@@ -23,7 +23,7 @@ from privjail.engines.polars.columns import LARGE, spelled_size, to_polars
 from privjail.engines.polars.selections import Array, Table, conditions
 from privjail.ops.numbers.tally import bounds_on_grid, grid_bounds, sum_grid
 from privjail.plan.domain import FloatDomain, IntDomain
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.physical import dtype_of
 from privjail.plan.rows import Rows
 
@@ -66,7 +66,7 @@ def _queries(tables: list[Table]) -> Iterator[list[Table]]:
 
 def _steps(table: Table) -> int:
     """How many steps a table's query has for each row."""
-    return 1 + sum([spelled_size(inputs_first(each)) for each in _expressions(table)])
+    return 1 + sum([spelled_size(column_steps(each)) for each in _expressions(table)])
 
 
 def _all_steps(tables: list[Table]) -> int:
@@ -116,7 +116,7 @@ def _conditions(rows: Rows) -> list[Expr]:
 
 def _kept(rows: Rows) -> pl.Expr | None:
     """Where all conditions are true; elsewhere false or null."""
-    needs = [to_polars(inputs_first(each)) for each in _conditions(rows)]
+    needs = [to_polars(column_steps(each)) for each in _conditions(rows)]
     return reduce(lambda a, b: a & b, needs) if needs else None
 
 
@@ -146,7 +146,7 @@ def _place(rows: Rows, keys: tuple[Expr, ...]) -> pl.Expr:
 
 def _code(key: Expr) -> pl.Expr:
     """The number of a row's label; null for a missing one."""
-    column, labels = to_polars(inputs_first(key)), key.domain.labels
+    column, labels = to_polars(column_steps(key)), key.domain.labels
     if isinstance(labels, range) and labels.start:
         column = column - labels.start
     return column.cast(pl.Int32(), strict=False)
@@ -154,7 +154,7 @@ def _code(key: Expr) -> pl.Expr:
 
 def _amount(value: Expr) -> pl.Expr:
     """The column that is added up: as it is where the grid is 1, else floats that are multiples of the grid."""
-    column, domain = to_polars(inputs_first(value)), value.domain
+    column, domain = to_polars(column_steps(value)), value.domain
     if not _rounded(value):
         return column
     assert isinstance(domain, (IntDomain, FloatDomain))
@@ -187,7 +187,7 @@ def _most_rows(table: Table) -> int:
 def _check(frame: pl.DataFrame, tables: list[Table]) -> None:
     """The engine's types are those of the rules."""
     wanted = list(dict.fromkeys(each for table in tables for each in _expressions(table)))
-    columns = [to_polars(inputs_first(each)).alias(str(i)) for i, each in enumerate(wanted)]
+    columns = [to_polars(column_steps(each)).alias(str(i)) for i, each in enumerate(wanted)]
     types: list[Any] = frame.lazy().select(columns).collect_schema().dtypes()
     for each, found in zip(wanted, types, strict=True):
         if found != dtype_of(each.domain):

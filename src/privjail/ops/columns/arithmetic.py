@@ -47,7 +47,7 @@ class Arithmetic(Expr):
                 raise PlanError(
                     f"{self.op} needs numbers, not {each.domain.dtype}", do="convert the column with .astype(…)"
                 )
-        self.derive(self.a, self.b, domain=result_domain(self.op, self.a.domain, self.b.domain))
+        self.computed_from(self.a, self.b, domain=result_domain(self.op, self.a.domain, self.b.domain))
 
     @property
     def on_whole_columns(self) -> bool:
