@@ -150,12 +150,5 @@ def exact_bounds(op: str, a: Domain, b: Domain) -> tuple[int, int] | None:
     return None
 
 
-def as_number(a: Expr) -> Expr:
-    """A true/false column as 0 and 1, anything else as it is."""
-    from privjail.ops.columns.cast import Cast
-
-    return Cast(a, "Int64") if isinstance(a.domain, BoolDomain) else a
-
-
 def is_number(domain: Domain) -> bool:
     return isinstance(domain, (IntDomain, FloatDomain, BoolDomain)) and not isinstance(domain, TimeDomain)
