@@ -96,22 +96,22 @@ MUTATIONS = [
     # rows: cells
     Mutation(
         "null counts as true",
-        {"ops.filter:Filter.kept": always(staticmethod(lambda column: column.fill_null(True)))},
+        {"ops.rows.filter:Filter.kept": always(staticmethod(lambda column: column.fill_null(True)))},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(
         "missing values are in no cell",
-        {"ops.filter:single_key": no_missing_key},
+        {"ops.rows.filter:single_key": no_missing_key},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(
         "a list of labels cut short",
-        {"ops.filter:_others": result(lambda keys, *_: keys[:1])},
+        {"ops.rows.deciding:_other_labels": result(lambda keys, *_: keys[:1])},
         lambda: test_filter.test_complements_in_wide_columns_keep_their_rows_in_their_cells(3),
     ),
     Mutation(
         "all filters exclude each other",
-        {"ops.filter:_where": always(lambda rows, c: rows.cells[:0])},
+        {"ops.rows.filter:_where": always(lambda rows, c: rows.cells[:0])},
         test_filter.test_filters_in_the_small_world,
     ),
     Mutation(

@@ -117,7 +117,7 @@ class Session:
             self.nodes.pop(number, None)
 
     def leave(self, numbers: Iterable[int]) -> None:
-        """Free numbers that will not be used again; their nodes go when there is time for it (tidy)."""
+        """Free numbers that will not be used again; their nodes are freed when there is time (free_some)."""
         if len(self.pending_free) > self.limits.nodes_per_session:
             self.pending_free.clear()  # there was never time: one node may have had many numbers
         self.pending_free += [self.nodes.pop(number) for number in numbers if number in self.nodes]
