@@ -58,7 +58,7 @@ def served(files: tuple[str, str, str]) -> Iterator[Path]:
         folder = JailFolder.init(where / "jail", ["localhost", "127.0.0.1"], f"127.0.0.1:{port}", None)
         schema = json.loads(Path(files[2]).read_text(encoding="utf-8"))
         folder.add_dataset("adult", files[0], schema, [LARGE], "pure", (None, 1))
-        (where / "ann.privjail").write_text(json.dumps(folder.add_user("ann", "analyst", 1)), encoding="utf-8")
+        (where / "ann.privjail").write_text(json.dumps(folder.add_user("ann", 1)), encoding="utf-8")
         folder.grant("ann", "adult", [LARGE], False, None)
         folder.ledger.close()
         command = ["-m", "privjail.curator", "serve", "--jail", str(where / "jail"), "--port", str(port)]

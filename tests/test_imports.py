@@ -67,3 +67,68 @@ def test_no_source_file_is_long():
         "pandas/vectors.py",
     }  # as long as what pandas offers
     assert not {name: n for name, n in lengths.items() if n > 400 and name not in facades}
+
+
+def writes(path: Path) -> list[tuple[int, str]]:
+    """Where a file sets attributes of frozen objects other than the one whose method it is (setattr cannot): line, call."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: list[tuple[int, str]] = []
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Call):
+            called = ast.unparse(each.func)
+            target = ast.unparse(each.args[0]) if each.args else ""
+            if called.split(".")[-1] in ("set_frozen", "__setattr__", "__delattr__") and target != "self":
+                found.append((each.lineno, f"{called}({target}, …)"))
+            owner = called.removesuffix(".fact").removesuffix(".change")
+            if owner not in (called, "self"):
+                found.append((each.lineno, f"{called}(…)"))
+        elif isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
+            owner = ast.unparse(each.value)
+            found += (
+                [(each.lineno, ast.unparse(each))] if owner.endswith(".__dict__") or owner.startswith("vars(") else []
+            )
+    return found
+
+
+#: Writes onto objects that are no nodes.
+OTHER_OBJECTS = {
+    "budget/notions.py": "object.__setattr__(made, …)",  # a notion of privacy that is being built
+}
+
+
+def test_only_plan_sets_facts_of_other_nodes():
+    """What an upper layer derives about a node is kept beside it (plan/node_table.py)."""
+    found = {
+        f"{path.relative_to(SOURCE)}:{line}: {what}"
+        for path in SOURCE.rglob("*.py")
+        if not path.is_relative_to(SOURCE / "plan")
+        for line, what in writes(path)
+        if OTHER_OBJECTS.get(str(path.relative_to(SOURCE))) != what
+    }
+    assert not found
+
+
+def test_only_plan_and_ops_set_facts_at_all():
+    below = {SOURCE / "plan", SOURCE / "ops"}
+    upper = [path for path in SOURCE.rglob("*.py") if not any(path.is_relative_to(each) for each in below)]
+    assert not [str(path.relative_to(SOURCE)) for path in upper if "set_frozen" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set_frozen(node, '_steps', 1)",
+        "object.__setattr__(condition, 'group', found)",
+        "node.fact(steps=1)",
+        "rows.change(factor=1)",
+        "node.__dict__['_steps'] = 1",
+        "vars(node)['_steps'] = 1",
+    ],
+)
+def test_writes_onto_others_are_found(tmp_path: Path, line: str):
+    (tmp_path / "upper.py").write_text(f"def upper(self, node, rows, condition, found):\n    {line}\n")
+    assert [at for at, _ in writes(tmp_path / "upper.py")] == [2]
+    (tmp_path / "own.py").write_text(
+        "def own(self):\n    set_frozen(self, 'a', 1)\n    self.fact(b=2)\n    self.x[1] = 2\n"
+    )
+    assert writes(tmp_path / "own.py") == []

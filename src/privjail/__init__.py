@@ -7,6 +7,7 @@ from privjail.distribution import __version__, check_alone
 check_alone()  # before any file is imported that may be another package's
 
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E402
+from privjail.collector import raise_gc_threshold  # noqa: E402
 from privjail.errors import (  # noqa: E402
     BudgetError,
     BudgetExceeded,
@@ -67,6 +68,7 @@ __all__ = [
     "min",
     "noisy_max",
     "noisy_min",
+    "raise_gc_threshold",
     "reveal_all",
     "top_k",
 ]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privjail import errors
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion, unlimited
-from privjail.collector import raise_gc_threshold
 from privjail.errors import DPError, PlanError
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
@@ -39,7 +38,6 @@ class Connection:
     def __init__(self, channel: Any, token: str, jail: Jail | None = None) -> None:
         from privjail.server.wire import privjail_pb2 as pb
 
-        raise_gc_threshold()
         self._pb, self._channel, self._jail = pb, channel, jail
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._stream: Stream | None = None

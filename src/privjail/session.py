@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Notion
-from privjail.collector import raise_gc_threshold
 from privjail.engines.held import Held
 from privjail.errors import DPError, InternalError
 from privjail.ops.rows.source import Dataset, Source
@@ -30,7 +29,6 @@ def jail() -> ReleaseGate:
     """The jail of this process."""
     from privjail.engines.polars.engine import PolarsEngine
 
-    raise_gc_threshold()
     return ReleaseGate(PolarsEngine())
 
 

@@ -18,8 +18,8 @@ from privjail.server.ledger.events import VERSION
 from privjail.errors import DPError
 from privjail.server.catalogue import Catalogue
 
-from ..jail.jails import ENV, PRIVJAIL, Served, count, free_port, serving
-from ..jail.postgresql import Server, start
+from ..server.jails import ENV, PRIVJAIL, Served, count, free_port, serving
+from ..server.postgresql import Server, start
 
 ROWS = [(20 + i % 50, "FM"[i % 2], i % 10) for i in range(60)]
 SCHEMA = {
@@ -65,7 +65,7 @@ def made(files: Path) -> JailFolder:
     """A jail with a data set and a user, made without the command line."""
     folder = JailFolder.init(files / "jail", ["localhost"], f"127.0.0.1:{free_port()}", None)
     folder.add_dataset("people", str(files / "people.csv"), SCHEMA, [10], "pure", (None, 1))
-    file = folder.add_user("ann", "analyst", 30) | {"insecure_loopback": True}
+    file = folder.add_user("ann", 30) | {"insecure_loopback": True}
     (files / "ann.privjail").write_text(json.dumps(file), encoding="utf-8")
     return folder
 
@@ -243,7 +243,6 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
         (("revoke", "ann", "--group"), "a group cannot be shut out"),
         (("revoke", "ann", "--group", "--dataset", "people"), "no group"),
         (("group", "add", "g", "nobody"), "no user 'nobody'"),
-        (("user", "add", "eve", "--role", "king"), "unknown role"),
         (("user", "add", "eve", "--days", "0"), "--days"),
         (("dataset", "remove", "nothing"), "no data set"),
         (("verify", "--expect", "1:00"), "does not hold the entry 1"),
@@ -320,7 +319,7 @@ def test_revocations_hold_at_once_on_a_running_jail(run: Run, made: JailFolder, 
         run("revoke", "ann")
         with pytest.raises(DPError, match="authentication failed: the token is not accepted"):
             connection.release(asks)
-        made.add_user("ann", "analyst", 30)  # a new token ends the revocation; the old token stays dead
+        made.add_user("ann", 30)  # a new token ends the revocation; the old token stays dead
         with pytest.raises(DPError, match="authentication failed: the token is not accepted"):
             connection.release(asks)
         made.remove_dataset("people")
@@ -330,16 +329,16 @@ def test_revocations_hold_at_once_on_a_running_jail(run: Run, made: JailFolder, 
 def test_an_expired_token_is_no_token(made: JailFolder, files: Path) -> None:
     made.grant("ann", "people", [5], False, None)
     made.ledger.record(
-        {"type": "user", "name": "ann", "role": "analyst", "token": made.state.users["ann"].token,
+        {"type": "user", "name": "ann", "token": made.state.users["ann"].token,
          "expires": "2020-01-01T00:00:00+00:00"}
     )  # fmt: skip
     with serving(files) as served, pytest.raises(DPError, match="the token has expired"):
         served.connect("ann")
 
 
-def test_a_curators_token_does_no_more_over_the_wire(made: JailFolder, files: Path) -> None:
-    """The role is a label today: without a grant of her own a curator sees nothing."""
-    file = made.add_user("cora", "curator", 30) | {"insecure_loopback": True}
+def test_a_user_without_a_grant_sees_nothing_over_the_wire(made: JailFolder, files: Path) -> None:
+    """There are no roles: what a user may do are her grants, and curators decide in the jail's folder."""
+    file = made.add_user("cora", 30) | {"insecure_loopback": True}
     (files / "cora.privjail").write_text(json.dumps(file))
     with serving(files) as served:
         connection = served.connect("cora")

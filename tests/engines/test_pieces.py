@@ -19,7 +19,7 @@ from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.clip import Clip
 from privjail.ops.numbers.combine import Add, Element, Offset
 from privjail.ops.numbers.tally import Tally
-from privjail.plan.expr import held_at_once, inputs_first
+from privjail.plan.expr import held_at_once, column_steps
 from privjail.plan.node import Lit
 from privjail.plan.value import Value, evaluation
 from privjail.session import jail
@@ -76,7 +76,7 @@ def test_pieces_of_rows_give_the_same_columns(tmp_path: Path, on_disk: bool, mon
         made = []
         for column in (frame["x"], moved, back):
             total = wide(column._expr, 20)
-            assert len(columns.pieces(ROWS, held_at_once(inputs_first(total), columns.width))) > (held == 8_000)
+            assert len(columns.pieces(ROWS, held_at_once(column_steps(total), columns.width))) > (held == 8_000)
             made.append(engine._column(total).to_list())
         found.append(made)
 
@@ -88,7 +88,7 @@ def test_a_piece_of_all_columns_stays_small(tmp_path: Path, monkeypatch: pytest.
     """V-53: counted rows of all columns that are alive, not measured bytes."""
     monkeypatch.setattr(columns, "HELD", 80_000)
     total = wide(table(tmp_path)["x"]._expr, 50)
-    order = inputs_first(total)
+    order = column_steps(total)
     most = held_at_once(order, columns.width)
     rows = [stop - start for start, stop in columns.pieces(ROWS, most)]
 

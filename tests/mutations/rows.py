@@ -106,7 +106,7 @@ MUTATIONS = [
     ),
     Mutation(
         "a list of labels cut short",
-        {"ops.rows.filter:_others": result(lambda keys, *_: keys[:1])},
+        {"ops.rows.deciding:_other_labels": result(lambda keys, *_: keys[:1])},
         lambda: test_filter.test_complements_in_wide_columns_keep_their_rows_in_their_cells(3),
     ),
     Mutation(

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
-from privjail.ops.rows.filter import Filter, keep, single_key
+from privjail.ops.rows.deciding import single_key
+from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.ops.columns.logic import Logic, Not

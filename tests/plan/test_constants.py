@@ -45,10 +45,9 @@ def test_one_and_one_and_true_and_their_texts_are_different():
 
 
 def test_what_is_known_of_every_constant_is_what_would_be_found():
-    from privjail.server.sessions import depth
     from privjail.ops.columns.carried import Constant
 
     made = Lit.of(0.3)
 
-    assert children(made) == () and depth(made) == 1 and made.shown() == made.spell_out() == ""
-    assert children(Constant(made)) == (made,) and depth(Constant(made)) == 2
+    assert children(made) == () and made.height == 1 and made.shown() == made.spell_out() == ""
+    assert children(Constant(made)) == (made,) and Constant(made).height == 2

@@ -35,7 +35,7 @@ def make_jail(where: Path, budget: Any = 1000, users: tuple[str, ...] = ("ann",)
     if "census" not in folder.state.datasets:
         folder.add_dataset("census", str(where / "census.csv"), SCHEMA, [budget], "pure", (None, 1))
     for user in users:
-        file = folder.add_user(user, "analyst", 30) | {"insecure_loopback": True}
+        file = folder.add_user(user, 30) | {"insecure_loopback": True}
         (where / f"{user}.privjail").write_text(json.dumps(file), encoding="utf-8")
         if grant is not None:
             folder.grant(user, "census", [grant], False, None)

@@ -206,12 +206,12 @@ def revoked(user: Any) -> dict[str, Any]:
 
 
 def replaced(user: Any) -> dict[str, Any]:
-    return {"type": "user", "name": user.name, "role": user.role, "token": "0" * 64, "expires": None}
+    return {"type": "user", "name": user.name, "token": "0" * 64, "expires": None}
 
 
 def expiring(user: Any) -> dict[str, Any]:
     soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.4)
-    return {"type": "user", "name": user.name, "role": user.role, "token": user.token, "expires": soon.isoformat()}
+    return {"type": "user", "name": user.name, "token": user.token, "expires": soon.isoformat()}
 
 
 @pytest.mark.parametrize("end", [revoked, replaced, expiring])

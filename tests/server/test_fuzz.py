@@ -114,7 +114,7 @@ def target() -> Any:
         from privjail.curator.folder import JailFolder
 
         jail = JailFolder(folder)
-        files["bob"] = jail.add_user("bob", "analyst", 90)
+        files["bob"] = jail.add_user("bob", 90)
         jail.add_dataset("secret", str(folder / "people.csv"), {}, [1], "pure", (None, 1))
         jail.grant("bob", "secret", [1], False, None)
         jail.ledger.close()

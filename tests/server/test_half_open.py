@@ -376,7 +376,7 @@ def test_a_token_is_looked_up_not_searched_for() -> None:
 
     state = State()
     for seq, (name, given) in enumerate([("ann", "1"), ("eve", "2"), ("eve", "3"), ("bob", "4")]):
-        body = {"type": "user", "name": name, "role": "analyst", "token": token_hash(given), "expires": None}
+        body = {"type": "user", "name": name, "token": token_hash(given), "expires": None}
         state.apply(Event(seq, "", body, ""))
     state.apply(Event(9, "", {"type": "revoke", "scope": "user", "who": "bob", "dataset": None}, ""))
     state.users, state.tokens = PerElement(state.users), PerElement(state.tokens)

@@ -89,7 +89,7 @@ def test_no_fresh_budget_by_session_reconnect_restart_or_new_token_v33_v37(runni
     try:
         with pytest.raises(BudgetExceeded):
             ask(second, 2)
-        token = JailFolder(tmp_path / "jail").add_user("ann", "analyst", 1)["token"]
+        token = JailFolder(tmp_path / "jail").add_user("ann", 1)["token"]
         address = f"127.0.0.1:{restarted.port}"
         renewed = connect(address, token=token, insecure_loopback=True)
         with pytest.raises(BudgetExceeded):

@@ -48,7 +48,7 @@ def make(where: Path, rows: int) -> dict[str, Any]:
     frame.write_parquet(where / "people.parquet")
     folder = JailFolder.init(where / "jail", ["localhost", "127.0.0.1"], f"127.0.0.1:{free_port()}", None)
     folder.add_dataset("people", str(where / "people.parquet"), SCHEMA, [1000], "pure", (None, 1))
-    file = folder.add_user("ann", "analyst", 30)
+    file = folder.add_user("ann", 30)
     folder.grant("ann", "people", [1000], False, None)
     folder.ledger.close()
     return file

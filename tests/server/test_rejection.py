@@ -26,7 +26,7 @@ NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 def test_each_reason_is_told_apart() -> None:
     state = State()
     for name, expires in (("ann", None), ("late", "2025-12-31T00:00:00+00:00"), ("gone", "2025-12-31T00:00:00+00:00")):
-        body = {"type": "user", "name": name, "role": "analyst", "token": name * 16, "expires": expires}
+        body = {"type": "user", "name": name, "token": name * 16, "expires": expires}
         state.apply(Event(0, "", body))
     state.apply(Event(0, "", {"type": "revoke", "scope": "user", "who": "gone", "dataset": None}))
 

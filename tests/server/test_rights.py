@@ -45,7 +45,7 @@ def revoke(scope: str, who: str, dataset: str | None = "d") -> Body:
 
 
 def user(name: str) -> Body:
-    return {"type": "user", "name": name, "role": "analyst", "token": "", "expires": None}
+    return {"type": "user", "name": name, "token": "", "expires": None}
 
 
 def state_of(cap: int, bodies: list[Body], history: list[Any], notion: str = "pure") -> State:
@@ -205,7 +205,7 @@ def test_a_limit_is_not_lifted_behind_the_back_of_a_user_who_is_shut_out_v59(jai
 
 
 def test_who_gains_by_a_gift_is_told_but_not_asked_for(jail: JailFolder) -> None:
-    jail.add_user("cy", "analyst", 1)
+    jail.add_user("cy", 1)
     assert jail.set_group("g", ["ann", "bob", "cy"]) == ["cy may spend up to 0.1 on 'census' (before: nothing)"]
     said = jail.grant("g", "census", [2], True, "more")
     assert [line.split()[0] for line in said] == ["ann", "bob", "cy"]
@@ -254,7 +254,7 @@ def test_no_path_option_or_control_character_is_a_name(jail: JailFolder, name: s
     file = str(tmp_path / "census.csv")
     for act in (
         lambda: jail.add_dataset(name, file, {}, [1], "pure", (None, 1)),
-        lambda: jail.add_user(name, "analyst", 1),
+        lambda: jail.add_user(name, 1),
         lambda: jail.set_group(name, []),
     ):
         with pytest.raises(PlanError, match="no good name"):

@@ -160,9 +160,7 @@ def test_whoever_is_revoked_or_expired_is_not_active() -> None:
     state, now = State(), datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     ends = [None, "2026-01-01T00:00:01+00:00", "2026-01-01T00:00:00+00:00"]
     for seq, (name, expires) in enumerate(zip("abc", ends, strict=True), start=1):
-        state.apply(
-            Event(seq, "", {"type": "user", "name": name, "role": "analyst", "token": name, "expires": expires})
-        )
+        state.apply(Event(seq, "", {"type": "user", "name": name, "token": name, "expires": expires}))
     assert [state.users[name].active(now) for name in "abc"] == [True, True, False]
 
     state.apply(Event(4, "", {"type": "revoke", "scope": "user", "who": "a", "dataset": None}))

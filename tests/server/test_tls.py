@@ -237,9 +237,9 @@ def test_expired_and_revoked_tokens_are_refused(
     running, _ = jail
     curator = JailFolder(path)
     with contextlib.closing(curator.ledger):
-        late = curator.add_user("late", "analyst", -1)
-        eve = curator.add_user("eve", "analyst", 1)
-        again = curator.add_user("eve", "analyst", 1)
+        late = curator.add_user("late", -1)
+        eve = curator.add_user("eve", 1)
+        again = curator.add_user("eve", 1)
         where = {"address": f"localhost:{running.port}"}
 
         with pytest.raises(DPError, match="authentication failed: the token has expired"):
@@ -291,7 +291,7 @@ def test_a_certificate_is_compared_at_every_request_of_a_stream(tmp_path: Path) 
         ann = ledger.state.users["ann"]
         ledger.record({"type": "revoke", "scope": "user", "who": "ann", "dataset": None})
         # Her token is another's now, but not her certificate.
-        ledger.record({"type": "user", "name": "carl", "role": ann.role, "token": ann.token, "expires": None})
+        ledger.record({"type": "user", "name": "carl", "token": ann.token, "expires": None})
 
         with pytest.raises(DPError, match="authentication failed"):
             df.shape[0].reveal(eps=1)

@@ -28,7 +28,7 @@ from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.distance import Distance
-from privjail.plan.node import Lit, children, put
+from privjail.plan.node import Lit, children, set_frozen
 from privjail.plan.value import Value
 
 
@@ -153,10 +153,10 @@ def test_a_value_is_weighed_before_its_facts_are_derived() -> None:
     count = next(n for n in nodes_of_many_programs() if isinstance(n, Tally) and not n.keys)
     total: Value = Add(count, count)
     for each in (count, total):
-        put(each, "_facts", None)
+        set_frozen(each, "_facts", None)
     weigh.weight(total, Limits())
 
-    assert total._facts is None and total._facts_bytes is not None
+    assert total._facts is None and total in weigh._FACTS_BYTES
 
 
 def test_a_long_sum_of_the_same_is_weighed_by_its_facts() -> None:
@@ -214,7 +214,7 @@ def test_facts_take_no_more_memory_than_was_weighed(make: Callable[[int], list[V
     values = make(n)
     weighed = sum(weigh.weight(each, Limits()) for each in values)
     for each in values:
-        put(each, "_facts", None)
+        set_frozen(each, "_facts", None)
 
     assert taken(lambda: [each.facts for each in values]) < 2 * weighed
 

@@ -79,7 +79,7 @@ class Held:
 def make_jail(folder: Path, tables: dict[str, Held], users: tuple[str, ...] = ("ann",)) -> dict[str, dict[str, Any]]:
     """A jail's folder with these data sets; returns the connection file of each user."""
     jail = JailFolder.init(folder, ["localhost", "127.0.0.1"], "127.0.0.1:0", None)
-    files = {user: jail.add_user(user, "analyst", 90, mutual=True) for user in users}
+    files = {user: jail.add_user(user, 90, mutual=True) for user in users}
     for name, held in tables.items():
         path = folder / f"{name}.csv"
         path.write_text(as_csv(held.frame), encoding="utf-8")

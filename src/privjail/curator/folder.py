@@ -156,11 +156,9 @@ class JailFolder:
 
         self._decide(make)
 
-    def add_user(self, name: str, role: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
+    def add_user(self, name: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
         """Add a user, or give her a new token; returns the contents of her connection file."""
         check_name(name)
-        if role not in ("analyst", "curator"):
-            raise PlanError(f"unknown role {role!r}", do="use analyst or curator")
         token = secrets.token_urlsafe(32)
         expires = None
         if days is not None:
@@ -175,7 +173,7 @@ class JailFolder:
         if mutual:
             key, certificate = user_certificate(self.path, name)
             file |= {"key": key.decode(), "user_certificate": certificate.decode()}
-        body = {"type": "user", "name": name, "role": role, "token": token_hash(token), "expires": expires}
+        body = {"type": "user", "name": name, "token": token_hash(token), "expires": expires}
         self._decide(lambda state: body)
         return file
 

@@ -126,7 +126,6 @@ def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
 @quiet
 def user_add(
     name: str,
-    role: Annotated[str, typer.Option(help="analyst or curator; over the wire both may do the same")] = "analyst",
     days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
@@ -148,7 +147,7 @@ def user_add(
     with os.fdopen(fd, "w", encoding="utf-8") as f:
         os.fchmod(fd, 0o600)
         try:
-            file = folder.add_user(name, role, days, mutual_tls)
+            file = folder.add_user(name, days, mutual_tls)
         except BaseException:
             if not there:
                 path.unlink()
@@ -164,8 +163,8 @@ def user_add(
 def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     state = _folder(jail).state
-    rows = [[u.name, u.role, ", ".join(state.groups_of(u.name)), u.expires, u.revoked] for u in state.users.values()]
-    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
+    rows = [[u.name, ", ".join(state.groups_of(u.name)), u.expires, u.revoked] for u in state.users.values()]
+    show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
 
 
 @user.command("pardon")

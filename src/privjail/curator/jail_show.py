@@ -99,7 +99,7 @@ def told(body: dict[str, Any], state: State) -> str:
         case "dataset":
             return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
         case "user":
-            return f"{body['role']}, until {body['expires']}"
+            return f"until {body['expires']}"
         case "revoke":
             return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened
         case "group":

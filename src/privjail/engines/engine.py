@@ -62,11 +62,11 @@ class Engine(Protocol):
 
     def evaluate(self, value: Value) -> Answer:
         """Exact whole numbers in units of the value's grid. Only counts, sums and ranks look at rows."""
-        if not value.inputs():
+        if not value.inputs:
             return self.step(value, [])
         done: dict[Value, Answer] = {}
         for node, used in evaluation(value):
-            done[node] = self.step(node, [done[each] for each in node.inputs()])
+            done[node] = self.step(node, [done[each] for each in node.inputs])
             for each in used:
                 del done[each]
         return done[value]

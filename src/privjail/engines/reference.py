@@ -17,7 +17,7 @@ from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.rows import Rows
 
 
@@ -67,7 +67,7 @@ class ReferenceEngine(Engine):
     def _step(self, step: Rows, before: list[int]) -> list[int]:
         """The rows that one step keeps of those before it."""
         assert step.parent is not None
-        return step.python(before, *(self._taken(each, step.parent, before) for each in step.expressions()))
+        return step.python(before, *(self._taken(each, step.parent, before) for each in step.inputs))
 
     def _size(self, base: Rows) -> int:
         if isinstance(base, Source):
@@ -91,7 +91,7 @@ class ReferenceEngine(Engine):
     def _column(self, expression: Expr, size: int) -> list[Any]:
         """The values of an expression in all rows of its base."""
         done: dict[Expr, list[Any]] = {}
-        for node in inputs_first(expression):
+        for node in column_steps(expression):
             match node:
                 case Column():
                     done[node] = self._held[node.source][node.column]

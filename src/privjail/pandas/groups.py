@@ -15,7 +15,8 @@ from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import negation
 from privjail.ops.numbers.combine import ColumnStack
 from privjail.ops.numbers.tally import Tally
-from privjail.ops.rows.filter import Filter, label_lit
+from privjail.ops.rows.deciding import label_lit
+from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.priced import priced

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from privjail.errors import RowsError
+from privjail.plan import walk
 from privjail.plan.domain import Domain
 from privjail.plan.node import Node
 from privjail.plan.rows import Rows
@@ -22,7 +24,8 @@ class Expr(Node):
     base: Rows | None  # None: a constant, which fits every base
     domain: Domain
 
-    def derive(self, *inputs: Expr, domain: Domain) -> None:
+    def computed_from(self, *inputs: Expr, domain: Domain) -> None:
+        """Set the facts, while the node is built: what it is computed from, in which base, and what it can be."""
         base: Rows | None = None
         for each in inputs:
             if each.base is not None and base is not None and each.base is not base:
@@ -33,7 +36,6 @@ class Expr(Node):
         self.fact(base=base, domain=domain, inputs=inputs)
 
     inputs: tuple[Expr, ...]
-    _mentions: ClassVar[tuple[int, ...] | None] = None  # how often each input is in its line, kept by the engine
 
     @property
     def on_whole_columns(self) -> bool:
@@ -64,19 +66,9 @@ class Expr(Node):
         return self.shown()
 
 
-def inputs_first(expression: Expr) -> list[Expr]:
-    """An expression and all that it is computed from, in its base."""
-    order: dict[Expr, None] = {}
-    waiting = [expression]
-    while waiting:
-        node = waiting[-1]
-        missing = [each for each in node.inputs if each not in order]
-        if missing:
-            waiting.extend(missing)
-            continue
-        waiting.pop()
-        order[node] = None
-    return list(order)
+def column_steps(expression: Expr) -> list[Expr]:
+    """The steps in which a column is computed, inputs first: what it is computed from in its base, and itself."""
+    return list(walk.inputs_first((expression,), attrgetter("inputs")))
 
 
 def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1) -> int:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from privjail.plan.walk import inputs_first
 
 T = TypeVar("T")
 
@@ -85,9 +88,7 @@ class Node(metaclass=Interned):
     _name: str | None = None
     _shown: str | None = None
     _children: tuple[Node, ...] | None = None
-    _depth: int | None = None
-    _steps: int | None = None  # of the largest expression below, and how many columns are held at once for any of
-    _columns: int | None = None  # them: kept by server/work.py
+    _height: int | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -121,23 +122,11 @@ class Node(metaclass=Interned):
 
     def digest(self) -> bytes:
         """The name as bytes: a hash of the kind and the fields, where each node among them stands as its own digest."""
-        waiting: list[Node] = [self] if self._digest is None else []
-        while waiting:
-            each = waiting[-1]
-            complete = True
-            for child in children(each):
-                if child._digest is None:
-                    waiting.append(child)
-                    complete = False
-            if not complete:
-                continue
-            waiting.pop()
-            if each._digest is None:  # else it was waiting twice
-                fields = _spell(each._key[1:])
-                spelled = b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields)
-                digest = EMPTY.copy()
-                digest.update(spelled)
-                set_frozen(each, "_digest", digest.digest())
+        for each in inputs_first((self,), children, _has_digest):
+            fields = _spell(each._key[1:])
+            digest = EMPTY.copy()
+            digest.update(b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields))
+            set_frozen(each, "_digest", digest.digest())
         assert self._digest is not None
         return self._digest
 
@@ -151,22 +140,36 @@ class Node(metaclass=Interned):
 
     def shown(self) -> str:
         """The text of this node, made once, after those that it quotes."""
-        if self._shown is None:
-            waiting = [(self, self.quotes())]
-            while waiting:
-                node, quoted = waiting[-1]
-                lacking = next((each for each in quoted if each._shown is None), None)
-                if lacking is not None:
-                    waiting.append((lacking, lacking.quotes()))
-                    continue
-                waiting.pop()
-                text = node.spell_out()
-                # Cut in the middle: the beginning names the data, the end what was asked of which part of it.
-                set_frozen(
-                    node, "_shown", text if len(text) <= LONGEST else f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
-                )
+        for each in inputs_first((self,), _quotes, _has_text):
+            text = each.spell_out()
+            if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
+                text = f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
+            set_frozen(each, "_shown", text)
         assert self._shown is not None
         return self._shown
+
+    @property
+    def height(self) -> int:
+        """How many nodes the longest path down from this one has, itself included."""
+        known = self._height
+        if known is not None:
+            return known
+        # The walk alone would do. But a server asks for each new node, whose inputs have mostly been asked for: then
+        # this loop takes two thirds of the time.
+        known = 0
+        for child in children(self):
+            below = child._height
+            if below is None:
+                break
+            if below > known:
+                known = below
+        else:
+            set_frozen(self, "_height", known + 1)
+            return known + 1
+        for each in inputs_first((self,), children, _has_height):
+            known = 1 + max([child._height or 0 for child in children(each)], default=0)
+            set_frozen(each, "_height", known)
+        return known
 
     def __copy__(self) -> Node:
         return self
@@ -201,23 +204,16 @@ def _add_nodes(values: tuple[Any, ...], found: list[Node]) -> None:
             _add_nodes(value, found)
 
 
-def inputs_first(node: Node, missing: str) -> list[Node]:
-    """A node and all below it that lack an attribute, inputs before what uses them.
+def _has_text(node: Node) -> bool:
+    return node._shown is not None  # which may be empty
 
-    Plans can be deeper than Python's stack, so nothing that walks them recurses.
-    """
-    order: dict[Node, None] = {}
-    waiting = [node]
-    while waiting:
-        each = waiting[-1]
-        if each not in order:
-            lacking = [c for c in children(each) if c not in order and getattr(c, missing) is None]
-            if lacking:
-                waiting.extend(lacking)
-                continue
-            order[each] = None
-        waiting.pop()
-    return list(order)
+
+def _quotes(node: Node) -> Iterator[Node]:
+    return node.quotes()
+
+
+# In C: the walk asks at each step.
+_has_digest, _has_height = attrgetter("_digest"), attrgetter("_height")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
@@ -235,7 +231,7 @@ class Lit(Node):
     spelling: str
 
     _value: ClassVar[Any] = NOT_YET
-    _children, _depth, _shown = (), 1, ""  # of every constant: a list of thousands need not be walked for them
+    _children, _height, _shown = (), 1, ""  # of every constant: a list of thousands need not be walked for them
 
     @staticmethod
     def of(value: Any) -> Lit:

@@ -52,7 +52,7 @@ class Rows(Node):
         set_frozen(self, "cells", cells)
         set_frozen(self, "lineage", parent.lineage)
 
-    def derive(
+    def start_base(
         self, parent: Rows, *, factor: Number | None = None, cap: Number | None = None, most: int | None = None
     ) -> None:
         """Set the facts of rows that start a base, from those of the input; what is not given is kept."""
@@ -117,8 +117,9 @@ class Rows(Node):
         """This step, as the analyst wrote it."""
         raise TypeError(f"{type(self).__name__} has no text")
 
-    def expressions(self) -> tuple[Any, ...]:
-        """The expressions over the input rows that this step looks at."""
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The expressions over the parent's rows that this step looks at."""
         return ()
 
     def spell_out(self) -> str:
@@ -127,7 +128,7 @@ class Rows(Node):
     def quotes(self) -> Iterator[Node]:
         if self.parent is not None:
             yield self.parent
-        yield from self.expressions()
+        yield from self.inputs
 
     def __str__(self) -> str:
         steps: list[str] = []

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
 from privjail.plan.node import Node, set_frozen
+from privjail.plan.walk import inputs_first
 
 ROWS_BITS = 32  # a table has fewer than 2**32 rows
 TOTAL_BITS = 63  # so that a sum of amounts of 30 bits stays below this
@@ -170,7 +172,6 @@ class Value(Node):
     index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
     grid: Fraction  # every element is a whole multiple of it, whatever the data
     _facts: ClassVar[Facts | None] = None
-    _facts_bytes: ClassVar[int | None] = None  # how large the facts can be, in bytes, kept by server/weigh.py
 
     def derive(self) -> Facts:
         """The facts, from those of the inputs."""
@@ -182,23 +183,8 @@ class Value(Node):
         return self._derived() if known is None else known
 
     def _derived(self) -> Facts:
-        """Inputs first, and without recursion: plans can be deeper than Python's stack."""
-        waiting: list[Value] = [self]
-        while waiting:
-            each = waiting[-1]
-            lacking = False
-            for v in each.inputs():
-                if v._facts is not None:
-                    continue
-                if v.inputs():
-                    waiting.append(v)
-                    lacking = True
-                else:
-                    set_frozen(v, "_facts", v.derive())
-            if not lacking:
-                waiting.pop()
-                if each._facts is None:  # else it was waiting twice
-                    set_frozen(each, "_facts", each.derive())
+        for each in inputs_first((self,), inputs_of, _has_facts):
+            set_frozen(each, "_facts", each.derive())
         assert self._facts is not None
         return self._facts
 
@@ -244,7 +230,9 @@ class Value(Node):
             has_constant_bound = has_constant_bound or facts.has_constant_bound
         return Facts(joint, tuple(cells), has_constant_bound, monotone=False)
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
+        """The values that this one is computed from."""
         return ()
 
     def compute(self, *inputs: Any) -> Any:
@@ -270,26 +258,20 @@ class Value(Node):
         return self.shown()
 
 
+inputs_of, _has_facts = attrgetter("inputs"), attrgetter("_facts")  # in C: the walk asks at each step
+
+
 def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
     """The steps in which a value is computed, inputs first; with each, the inputs that no later step uses.
 
     What is of no further use is dropped at once: which values are held at the same time is a fact of the plan.
     """
-    if not value.inputs():
+    if not value.inputs:
         return [(value, [])]
-    order: dict[Value, None] = {}
-    waiting = [value]
-    while waiting:
-        node = waiting[-1]
-        missing = [] if node in order else [each for each in node.inputs() if each not in order]
-        if missing:
-            waiting.extend(missing)
-            continue
-        waiting.pop()
-        order[node] = None
+    order = list(inputs_first((value,), inputs_of))
     last: dict[Value, Value] = {}
     for node in order:
-        for each in node.inputs():
+        for each in node.inputs:
             last[each] = node
     steps: dict[Value, list[Value]] = {node: [] for node in order}
     for each, node in last.items():

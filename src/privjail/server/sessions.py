@@ -14,7 +14,7 @@ from privjail.engines.engine import Engine
 from privjail.errors import DPError
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.sort import Sort
-from privjail.plan.node import Node, children, inputs_first, set_frozen
+from privjail.plan.node import Node
 from privjail.server import weigh
 from privjail.server.limits import LimitError, Limits
 from privjail.server.memory import CHUNK, Memory
@@ -82,7 +82,7 @@ class Session:
                 weigh.grids(values[0], limits)
             built = decode.make(cls, values)
             if ref(built) not in held.kept:
-                limits.check("depth of the plan", depth(built), limits.depth)
+                limits.check("depth of the plan", built.height, limits.depth)
                 bytes_ = weigh.weight(built, limits)
                 if not self._has_room(bytes_):
                     self._make_room(bytes_)
@@ -117,7 +117,7 @@ class Session:
             self.nodes.pop(number, None)
 
     def leave(self, numbers: Iterable[int]) -> None:
-        """Free numbers that will not be used again; their nodes go when there is time for it (tidy)."""
+        """Free numbers that will not be used again; their nodes are freed when there is time (free_some)."""
         if len(self.pending_free) > self.limits.nodes_per_session:
             self.pending_free.clear()  # there was never time: one node may have had many numbers
         self.pending_free += [self.nodes.pop(number) for number in numbers if number in self.nodes]
@@ -167,24 +167,6 @@ class Held:
         """So that those that are gone are never many more than those that are not, at little cost for each."""
         if len(self.kept) >= self._due:
             self.sweep()
-
-
-def depth(node: Node) -> int:
-    """The longest path below a node. Kept with the node: it is a fact of the plan."""
-    found = node._depth
-    if found is not None:
-        return found
-    deepest = 0
-    for child in children(node):
-        below = child._depth
-        if below is None:  # constants, and what was built elsewhere; else the inputs of a node came before it
-            for each in inputs_first(node, "_depth")[:-1]:
-                depth(each)
-            return depth(node)
-        if below > deepest:
-            deepest = below
-    set_frozen(node, "_depth", deepest + 1)
-    return deepest + 1
 
 
 class Sessions:

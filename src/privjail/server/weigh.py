@@ -16,15 +16,18 @@ from privjail.ops.numbers.tally import ONE, Tally
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, Node, classes, set_frozen
+from privjail.plan.node import Lit, Node, classes
+from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value
+from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value, inputs_of
+from privjail.plan.walk import inputs_first
 from privjail.server.limits import Limits
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
 ONE_NODE = (Rows, Expr, Expr | None, Value)  # what is declared so is one node or none, which is counted by itself
 ON_ONE_GRID = (Stack, ColumnStack)  # operations on any number of inputs, which need a common grid
 ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
+_FACTS_BYTES: NodeTable[int] = NodeTable()
 
 
 def grids(inputs: tuple[Value, ...], limits: Limits) -> None:
@@ -60,21 +63,13 @@ def weight(node: Node, limits: Limits) -> int:
 
 def facts_bytes(value: Value) -> int:
     """How large the facts of a value can get; found once, inputs first."""
-    waiting = [value] if value._facts_bytes is None else []
-    while waiting:
-        each = waiting[-1]
-        inputs = each.inputs()
-        complete = True
-        for below in inputs:
-            if below._facts_bytes is None:
-                waiting.append(below)
-                complete = False
-        if complete:
-            waiting.pop()
-            if each._facts_bytes is None:  # else it was waiting twice
-                set_frozen(each, "_facts_bytes", _facts_bytes(each, inputs))
-    assert value._facts_bytes is not None
-    return value._facts_bytes
+    known = _FACTS_BYTES.get(value)
+    if known is None:
+        inputs = value.inputs
+        for each in inputs_first(inputs, inputs_of, _FACTS_BYTES.__contains__) if inputs else ():
+            _FACTS_BYTES[each] = _facts_bytes(each, each.inputs)
+        known = _FACTS_BYTES[value] = _facts_bytes(value, inputs)
+    return known
 
 
 def _facts_bytes(value: Value, inputs: tuple[Value, ...]) -> int:
@@ -87,8 +82,8 @@ def _facts_bytes(value: Value, inputs: tuple[Value, ...]) -> int:
         return FORM + CELL * len(value.a.keys) * (1 + len(value.a.rows.cells))
     rough, plain = 0, type(value) is not Scale or _bits(value.c) <= 64
     for each in inputs:
-        rough += each._facts_bytes or facts_bytes(each)
-        if each.index and each.inputs():
+        rough += facts_bytes(each)
+        if each.index and each.inputs:
             plain = False
     if plain and rough < ROUGHLY:
         return rough

@@ -12,16 +12,19 @@ from collections.abc import Sequence
 
 from privjail.ops.columns.carried import Carried
 from privjail.ops.rows.window import Lag
-from privjail.plan.expr import Expr, held_at_once
-from privjail.plan.expr import inputs_first as columns_first
-from privjail.plan.node import Node, children, inputs_first, set_frozen
+from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.node import Node, children
+from privjail.plan.node_table import NodeTable
 from privjail.plan.value import Value, evaluation
+from privjail.plan.walk import inputs_first
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 
 LISTS = 4  # that are made of a value while noise is added to it
 FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
 MANY = 2**40
+_STEPS: NodeTable[int] = NodeTable()
+_COLUMNS: NodeTable[int] = NodeTable()
 
 
 def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
@@ -62,27 +65,25 @@ def _bytes(value: Value, bits: dict[Value, int]) -> int:
 
 def _bits(value: Value, bits: dict[Value, int]) -> int:
     """How long the numbers of a value can get, in units of its grid."""
-    return value.number_bits([(each, bits[each]) for each in value.inputs()])
+    return value.number_bits([(each, bits[each]) for each in value.inputs])
 
 
 def steps_below(node: Node) -> int:
     """The most steps of any expression below a node, spelled out as a tree: never fewer than columns held at once."""
-    for each in inputs_first(node, "_steps") if node._steps is None else ():
-        below = [child._steps or 0 for child in children(each)]
+    for each in inputs_first((node,), children, _STEPS.__contains__):
+        below = [_STEPS[child] for child in children(each)]
         row_wise = isinstance(each, Expr) and not isinstance(each, (Carried, Lag))
-        set_frozen(each, "_steps", min(MANY, 1 + sum(below)) if row_wise else max(below, default=0))
-    assert node._steps is not None
-    return node._steps
+        _STEPS[each] = min(MANY, 1 + sum(below)) if row_wise else max(below, default=0)
+    return _STEPS[node]
 
 
 def columns_held(node: Node) -> int:
     """The most columns that are held at once for any expression below a node. Found once, inputs first."""
-    for each in inputs_first(node, "_columns") if node._columns is None else ():
+    for each in inputs_first((node,), children, _COLUMNS.__contains__):
         most = 0
         for child in children(each):
-            most = max(most, child._columns or 0)
+            most = max(most, _COLUMNS[child])
             if isinstance(child, Expr) and (not isinstance(each, Expr) or isinstance(each, (Carried, Lag))):
-                most = max(most, held_at_once(columns_first(child)))
-        set_frozen(each, "_columns", most)
-    assert node._columns is not None
-    return node._columns
+                most = max(most, held_at_once(column_steps(child)))
+        _COLUMNS[each] = most
+    return _COLUMNS[node]

@@ -50,7 +50,7 @@ def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator
     with tempfile.TemporaryDirectory(prefix="privjail-audit-") as folder:
         home = Path(folder) / "jail"
         jail = JailFolder.init(home, ["localhost", "127.0.0.1"], "127.0.0.1:0", None)
-        token = jail.add_user("analyst", "analyst", 1)["token"]
+        token = jail.add_user("analyst", 1)["token"]
         for i, (name, given) in enumerate(data.items()):
             schema = given.declared()
             if not schema and given.unit is None:

@@ -26,6 +26,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, children
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
+from privjail.plan.walk import inputs_first
 from privjail.release import Query, where_charged
 
 VERSION = 1
@@ -132,19 +133,11 @@ class _Writer:
         self._roots: dict[Cell, int] = {}
 
     def node(self, last: Node) -> int:
-        waiting = [last]
-        while waiting:
-            each = waiting[-1]
-            missing = [c for c in _needs(each) if c not in self.numbers]
-            if missing:
-                waiting.extend(missing)
-                continue
-            waiting.pop()
-            if each not in self.numbers:
-                fields = [self._source(each)] if isinstance(each, Source) else [self._field(f) for f in each.fields()]
-                claims = self._claims(each)
-                self.numbers[each] = len(self.nodes)
-                self.nodes.append({"kind": type(each).kind, "fields": fields, "claims": claims})
+        for each in inputs_first((last,), _needs, self.numbers.__contains__):
+            fields = [self._source(each)] if isinstance(each, Source) else [self._field(f) for f in each.fields()]
+            claims = self._claims(each)
+            self.numbers[each] = len(self.nodes)
+            self.nodes.append({"kind": type(each).kind, "fields": fields, "claims": claims})
         return self.numbers[last]
 
     def _source(self, source: Source) -> int:

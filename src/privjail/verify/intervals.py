@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, isqrt
+from math import ceil
 from typing import Any
 
 from privjail.verify.law import Law
@@ -203,9 +203,3 @@ def rounding_gap(sigma: int) -> Ball:
         total += abs(discrete - cell)
     beyond = 2 * (ball(reach) / (s * root)).erfc() + 4 * (-(ball(reach) ** 2) / (2 * s * s)).exp()
     return (total + beyond.union(ball(0))) / 2
-
-
-def sqrt_below(x: Fraction, bits: int = 64) -> Fraction:
-    """A fraction just below the square root."""
-    scale = 1 << (2 * bits)
-    return Fraction(isqrt(x.numerator * scale // x.denominator), 1 << bits)

@@ -27,7 +27,7 @@ from privjail.engines.polars.types import named
 from privjail.ops.numbers.tally import ADDED_AT_ONCE, Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Column
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 
 BATCH = 1 << 18  # rows that Polars is given at a time
 BLOCK = 1 << 15  # rows that are added up at a time: short arrays are used again, long ones are fetched anew
@@ -160,7 +160,7 @@ class Batch:
 
 
 def _columns(expression: Expr) -> set[str]:
-    return {each.column for each in inputs_first(expression) if isinstance(each, Column)}
+    return {each.column for each in column_steps(expression) if isinstance(each, Column)}
 
 
 def _all(needs: tuple[Expr, ...], columns: dict[Expr, pl.Series]) -> pl.Series | None:

@@ -10,13 +10,14 @@ import polars as pl
 
 from privjail.engines.polars.types import dtype_of
 from privjail.plan.domain import CategoryDomain, TextDomain
-from privjail.plan.expr import Expr, held_at_once, inputs_first
-from privjail.plan.node import set_frozen
+from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.node_table import NodeTable
 
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
 HELD = 1 << 26  # bytes of columns that are held while another one is computed from them
 FEWEST = 64  # rows that are computed at a time, however many columns are held
 AT_ONCE = 32  # columns of a whole data set that are computed in one query
+_MENTIONS: NodeTable[tuple[int, ...]] = NodeTable()
 
 
 def at_once(order: list[Expr]) -> bool:
@@ -40,12 +41,12 @@ def spelled_size(order: list[Expr]) -> int:
 
 def mentions(node: Expr) -> tuple[int, ...]:
     """How often each input of an expression occurs in its line."""
-    known = node._mentions
+    known = _MENTIONS.get(node)
     if known is None:
         names = [f"input {i}" for i in range(len(node.inputs))]
         found = node.polars(*map(pl.col, names)).meta.root_names() if names else []
         known = tuple([found.count(name) for name in names])
-        set_frozen(node, "_mentions", known)
+        _MENTIONS[node] = known
     return known
 
 
@@ -107,7 +108,7 @@ class Computation:
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         self.expressions = expressions
-        self.orders = [inputs_first(each) for each in expressions]
+        self.orders = [column_steps(each) for each in expressions]
         self.whole = {i: to_polars(order).alias(str(i)) for i, order in enumerate(self.orders) if at_once(order)}
 
     @property

@@ -32,10 +32,11 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.plan.value import Value
+from privjail.plan.value import Value, inputs_of
+from privjail.plan.walk import inputs_first
 
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
@@ -130,7 +131,7 @@ class PolarsEngine(Engine):
         size = self._size(parent.base)
         held: dict[str, Any] = {ROW: np.arange(size) if index is None else index}
         columns = []
-        for i, expression in enumerate(rows.expressions()):
+        for i, expression in enumerate(rows.inputs):
             column = self._column(expression, size)
             held[str(i)] = column if index is None else column.gather(index)
             columns.append(pl.col(str(i)))
@@ -180,7 +181,7 @@ class PolarsEngine(Engine):
         if key not in self._cache:
             base = expression.base
             length = size or 0 if base is None else self._size(base)
-            order = inputs_first(expression)
+            order = column_steps(expression)
             if at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
@@ -371,10 +372,4 @@ def _source(rows: Rows) -> Source:
 
 def _tallies(values: list[Value]) -> list[Tally]:
     """The counts and sums that values are computed from."""
-    seen: dict[Value, None] = dict.fromkeys(values)
-    waiting = list(values)
-    while waiting:
-        fresh = [each for each in waiting.pop().inputs() if each not in seen]
-        seen.update(dict.fromkeys(fresh))
-        waiting.extend(fresh)
-    return [each for each in seen if isinstance(each, Tally)]
+    return [node for node in inputs_first(values, inputs_of) if isinstance(node, Tally)]

@@ -24,7 +24,7 @@ from privjail.engines.polars.selections import Array, conditions
 from privjail.engines.polars.types import dtype_of
 from privjail.ops.numbers.tally import Tally, grid_bounds, rounded, sum_grid
 from privjail.plan.domain import FloatDomain, IntDomain
-from privjail.plan.expr import Expr, inputs_first
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.rows import Rows
 
 COARSEST = Fraction(2) ** 900  # of the grids on which 2**53 steps are a float
@@ -69,7 +69,7 @@ def _queries(tables: list[Tally]) -> Iterator[list[Tally]]:
 
 def _steps(table: Tally) -> int:
     """How many steps a table's query has for each row."""
-    return 1 + sum([spelled_size(inputs_first(each)) for each in _expressions(table)])
+    return 1 + sum([spelled_size(column_steps(each)) for each in _expressions(table)])
 
 
 def _all_steps(tables: list[Tally]) -> int:
@@ -120,7 +120,7 @@ def _conditions(rows: Rows) -> list[Expr]:
 
 def _kept(rows: Rows) -> pl.Expr | None:
     """Where all conditions are true; elsewhere false or null."""
-    needs = [to_polars(inputs_first(each)) for each in _conditions(rows)]
+    needs = [to_polars(column_steps(each)) for each in _conditions(rows)]
     return reduce(lambda a, b: a & b, needs) if needs else None
 
 
@@ -136,7 +136,7 @@ def _place(rows: Rows, keys: tuple[Expr, ...]) -> pl.Expr:
     """The place of each row in a table, flattened; the number of places for rows that are in no group."""
     lengths = shape_of(keys)
     number = pl.Int32() if prod(lengths) < 2**31 else pl.Int64()
-    codes = [code(to_polars(inputs_first(key)), key) for key in keys]
+    codes = [code(to_polars(column_steps(key)), key) for key in keys]
     inside = [in_a_group(each, length) for each, length in zip(codes, lengths, strict=True)]
     kept = reduce(lambda a, b: a & b, inside if (before := _kept(rows)) is None else [before, *inside])
     place = flattened([each.cast(number) for each in codes], lengths)
@@ -145,7 +145,7 @@ def _place(rows: Rows, keys: tuple[Expr, ...]) -> pl.Expr:
 
 def _amount(value: Expr) -> pl.Expr:
     """The column that is added up: as it is where the grid is 1, else floats that are multiples of the grid."""
-    column, domain = to_polars(inputs_first(value)), value.domain
+    column, domain = to_polars(column_steps(value)), value.domain
     if not is_rounded(domain):
         return column
     assert isinstance(domain, (IntDomain, FloatDomain))
@@ -169,7 +169,7 @@ def _most_rows(table: Tally) -> int:
 def _check(frame: pl.DataFrame, tables: list[Tally]) -> None:
     """The engine's types are those of the rules."""
     wanted = list(dict.fromkeys(each for table in tables for each in _expressions(table)))
-    columns = [to_polars(inputs_first(each)).alias(str(i)) for i, each in enumerate(wanted)]
+    columns = [to_polars(column_steps(each)).alias(str(i)) for i, each in enumerate(wanted)]
     types: list[Any] = frame.lazy().select(columns).collect_schema().dtypes()
     for each, found in zip(wanted, types, strict=True):
         if found != dtype_of(each.domain):

@@ -9,10 +9,13 @@ from privjail.engines.polars.places import shape_of
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
 from privjail.plan.expr import Expr
-from privjail.plan.node import NOT_YET, Lit, set_frozen
+from privjail.plan.node import Lit
+from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
 
 TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
+NO_GROUP = (-1, 0)
+_CODES: NodeTable[tuple[int, int]] = NodeTable()  # the group that a comparison picks, and how many groups there are
 
 
 Fields = tuple[Rows, tuple[Expr, ...], Expr | None]  # of a Tally, which takes longer to build than to look up
@@ -42,12 +45,12 @@ def picked(rows: Filter) -> tuple[Expr, int, int] | None:
     condition = rows.condition
     if not isinstance(condition, Compare):
         return None
-    if condition.group is NOT_YET:
-        found = None
+    known = _CODES.get(condition)
+    if known is None:
+        known = NO_GROUP
         match condition:
             case Compare("==", by, Lit() as key) if by.domain.labels is not None:
                 code = code_of(by, key.value)
-                found = None if code is None else (by, code, len(by.domain.labels))
-        set_frozen(condition, "group", found)
-    known: tuple[Expr, int, int] | None = condition.group
-    return known
+                known = NO_GROUP if code is None else (code, len(by.domain.labels))
+        _CODES[condition] = known
+    return None if known is NO_GROUP else (condition.a, *known)

@@ -53,7 +53,7 @@ class Arithmetic(Expr):
                 raise PlanError(
                     f"{self.op} needs numbers, not {each.domain.dtype}", do="convert the column with .astype(…)"
                 )
-        self.derive(self.a, self.b, domain=result_domain(self.op, self.a.domain, self.b.domain))
+        self.computed_from(self.a, self.b, domain=result_domain(self.op, self.a.domain, self.b.domain))
 
     @property
     def on_whole_columns(self) -> bool:
@@ -168,13 +168,6 @@ def exact_bounds(op: str, a: Domain, b: Domain) -> tuple[int, int] | None:
         case "%":
             return min(0, bl + 1), max(0, bh - 1)
     return None
-
-
-def as_number(a: Expr) -> Expr:
-    """A true/false column as 0 and 1, anything else as it is."""
-    from privjail.ops.columns.cast import Cast
-
-    return Cast(a, "Int64") if isinstance(a.domain, BoolDomain) else a
 
 
 def is_number(domain: Domain) -> bool:

@@ -38,7 +38,7 @@ class Cast(Expr):
     to: str
 
     def __post_init__(self) -> None:
-        self.derive(self.a, domain=_result(self.a.domain, self.to))
+        self.computed_from(self.a, domain=_result(self.a.domain, self.to))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
@@ -170,7 +170,7 @@ class Categorise(Expr):
         labels = tuple(c.value for c in self.categories)
         for label in labels:
             check_constant(self.a.domain, label, "==")
-        self.derive(self.a, domain=CategoryDomain(True, labels, bool(self.ordered)))
+        self.computed_from(self.a, domain=CategoryDomain(True, labels, bool(self.ordered)))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -39,7 +39,7 @@ class Clip(Expr):
         if isinstance(domain, FloatDomain):
             low, high = (None if b is None else float(b) for b in (low, high))
         bounds = (_clipped(domain.lower, low, high, low), _clipped(domain.upper, low, high, high))
-        self.derive(self.a, domain=type(domain)(domain.nullable, *bounds))
+        self.computed_from(self.a, domain=type(domain)(domain.nullable, *bounds))
 
     def polars(self, *inputs: Any) -> Any:
         column = inputs[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.columns.carried import constant, held_value
@@ -24,7 +24,7 @@ from privjail.plan.domain import (
     float_below,
 )
 from privjail.plan.expr import Expr
-from privjail.plan.node import NOT_YET, Lit, node
+from privjail.plan.node import Lit, node
 
 _PYTHON: dict[str, Any] = {"==": operator.eq, "<": operator.lt, ">": operator.gt}
 
@@ -41,18 +41,15 @@ class Compare(Expr):
     a: Expr
     b: Expr | Lit
 
-    key: ClassVar[Any] = NOT_YET  # the keys for which it is true, kept by filter.py
-    group: ClassVar[Any] = NOT_YET  # the group that it picks, kept by the engine
-
     def __post_init__(self) -> None:
         if self.op not in ("==", "<", ">"):
             raise PlanError(f"no comparison {self.op!r}")
         if isinstance(self.b, Lit):
             check_constant(self.a.domain, self.b.value, self.op)
-            self.derive(self.a, domain=TRUTH[self.a.domain.nullable])
+            self.computed_from(self.a, domain=TRUTH[self.a.domain.nullable])
         else:
             check_columns(self.a.domain, self.b.domain, self.op)
-            self.derive(self.a, self.b, domain=TRUTH[self.a.domain.nullable or self.b.domain.nullable])
+            self.computed_from(self.a, self.b, domain=TRUTH[self.a.domain.nullable or self.b.domain.nullable])
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -40,7 +40,7 @@ class Cut(Expr):
         if self.labels is not None and len(self.labels) != len(edges) - 1:
             raise PlanError(f"cut needs one label per interval: {len(edges) - 1}, got {len(self.labels)}")
         inside = domain.bounded and self._inside(domain.lower) and self._inside(domain.upper)
-        self.derive(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(edges), True))
+        self.computed_from(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(edges), True))
 
     def _inside(self, x: Any) -> bool:
         # As the engine compares: float(2**53 + 1) lies on the edge 2**53, not above it.

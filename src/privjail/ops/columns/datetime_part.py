@@ -43,7 +43,7 @@ class Part(Expr):
             raise PlanError(f".dt needs dates, not {domain.dtype}", do='declare the column as "datetime" in the schema')
         years = tuple(None if b is None else moment(b).year for b in domain.range)
         low, high = PARTS[self.part] or years
-        self.derive(self.a, domain=IntDomain(domain.nullable or not domain.bounded, low, high))
+        self.computed_from(self.a, domain=IntDomain(domain.nullable or not domain.bounded, low, high))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -32,7 +32,7 @@ class Function(Expr):
             raise PlanError(f"no function {self.f!r}")
         if not 0 <= self.digits <= 15:
             raise PlanError("round keeps 0 to 15 decimals")
-        self.derive(self.a, domain=_result(self.f, self.a.domain, self.digits))
+        self.computed_from(self.a, domain=_result(self.f, self.a.domain, self.digits))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -27,7 +27,7 @@ class IsIn(Expr):
             raise PlanError(f"isin takes at most {MOST_VALUES} values")
         for value in self.values:
             check_constant(self.a.domain, value.value, "==")
-        self.derive(self.a, domain=BoolDomain(False))
+        self.computed_from(self.a, domain=BoolDomain(False))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
@@ -63,7 +63,7 @@ class IsNull(Expr):
     a: Expr
 
     def __post_init__(self) -> None:
-        self.derive(self.a, domain=BoolDomain(False))
+        self.computed_from(self.a, domain=BoolDomain(False))
 
     def polars(self, *inputs: Any) -> Any:
         return inputs[0].is_null()

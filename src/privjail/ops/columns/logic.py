@@ -34,7 +34,7 @@ class Logic(Expr):
         _need_bool(self.a, self.b)
         if self.op not in ("&", "|", "^"):
             raise PlanError(f"no logical operation {self.op!r}")
-        self.derive(self.a, self.b, domain=BoolDomain(self.a.domain.nullable or self.b.domain.nullable))
+        self.computed_from(self.a, self.b, domain=BoolDomain(self.a.domain.nullable or self.b.domain.nullable))
 
     def polars(self, *inputs: Any) -> Any:
         a, b = inputs
@@ -63,7 +63,7 @@ class Not(Expr):
 
     def __post_init__(self) -> None:
         _need_bool(self.a)
-        self.derive(self.a, domain=self.a.domain)
+        self.computed_from(self.a, domain=self.a.domain)
 
     def polars(self, *inputs: Any) -> Any:
         return inputs[0].not_()

@@ -33,7 +33,7 @@ class Recode(Expr):
             raise PlanError(f"a dictionary of more than {MOST_PAIRS} entries is not taken")
         for key, _ in self.pairs:
             check_constant(self.a.domain, key.value, "==")
-        self.derive(self.a, domain=self._domain())
+        self.computed_from(self.a, domain=self._domain())
 
     def _domain(self) -> Domain:
         before = self.a.domain

@@ -41,7 +41,7 @@ class Text(Expr):
             raise PlanError(f".str.{self.f} takes {'whole numbers ≥ 0' if self.f == 'slice' else 'text'}")
         if self.f == "slice" and any(arg.value is not None and not 0 <= arg.value < 2**31 for arg in self.arguments):
             raise PlanError(".str.slice counts from the start: use numbers ≥ 0, below 2**31")
-        self.derive(self.a, domain=self._domain())
+        self.computed_from(self.a, domain=self._domain())
 
     def _domain(self) -> Domain:
         nullable = self.a.domain.nullable

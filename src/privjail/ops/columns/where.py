@@ -28,7 +28,7 @@ class Where(Expr):
     def __post_init__(self) -> None:
         if not isinstance(self.condition.domain, BoolDomain):
             raise PlanError(f"a condition must be true/false, not {self.condition.domain.dtype}")
-        self.derive(self.condition, self.a, self.b, domain=join(self.a.domain, self.b.domain))
+        self.computed_from(self.condition, self.a, self.b, domain=join(self.a.domain, self.b.domain))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
@@ -57,7 +57,7 @@ class FillNull(Expr):
 
     def __post_init__(self) -> None:
         domain = join(self.a.domain, self.b.domain).with_nulls(self.b.domain.nullable and self.a.domain.nullable)
-        self.derive(self.a, self.b, domain=domain)
+        self.computed_from(self.a, self.b, domain=domain)
 
     def polars(self, *inputs: Any) -> Any:
         a, b = (as_held(c, e.domain, self.domain) for c, e in zip(inputs, (self.a, self.b), strict=True))
@@ -84,7 +84,7 @@ class NullWhere(Expr):
     def __post_init__(self) -> None:
         if not isinstance(self.condition.domain, BoolDomain):
             raise PlanError(f"a condition must be true/false, not {self.condition.domain.dtype}")
-        self.derive(self.condition, self.a, domain=self.a.domain.with_nulls(True))
+        self.computed_from(self.condition, self.a, domain=self.a.domain.with_nulls(True))
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -38,6 +38,7 @@ class Add(Value):
     def derive(self) -> Facts:
         return self.inherit((self.a, self.b), _added(self.a.joint, self.b.joint))
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a, self.b)
 
@@ -73,6 +74,7 @@ class Scale(Value):
     def derive(self) -> Facts:
         return self.a.facts._replace(joint=_scaled(self.a.joint, abs(self.c)))
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 
@@ -103,6 +105,7 @@ class Offset(Value):
     def derive(self) -> Facts:
         return self.a.facts
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 
@@ -131,6 +134,7 @@ class Absolute(Value):
     def derive(self) -> Facts:
         return self.a.facts._replace(monotone=False)
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 
@@ -162,6 +166,7 @@ class Element(Value):
         alone = a.joint.at(self.i)
         return a._replace(joint=PerElement((alone,)), cells=a.cells if a.has_constant_bound else tuple(alone.cells()))
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 
@@ -193,6 +198,7 @@ class Stack(Value):
     def derive(self) -> Facts:
         return self.inherit(self.elements, PerElement(tuple([v.joint.at(0) for v in self.elements])))
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return self.elements
 
@@ -225,6 +231,7 @@ class ColumnStack(Value):
         joints, rows = [v.joint for v in self.vectors], range(self.vectors[0].size)
         return self.inherit(self.vectors, PerElement(tuple([joint.at(i) for i in rows for joint in joints])))
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return self.vectors
 
@@ -253,6 +260,7 @@ class Total(Value):
         joint, cells, has_constant_bound, monotone = self.a.facts
         return Facts(PerElement((joint.sum(),)), cells, has_constant_bound, monotone)
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 
@@ -284,6 +292,7 @@ class Extreme(Value):
         joint, cells, has_constant_bound, monotone = self.a.facts
         return Facts(PerElement((joint.peak(),)), cells, has_constant_bound, monotone)
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.a,)
 

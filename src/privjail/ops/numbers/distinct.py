@@ -35,6 +35,7 @@ class Distinct(Value):
 
     counts: Tally = field(init=False)
 
+    @property
     def inputs(self) -> tuple[Value, ...]:
         return (self.counts,)
 

@@ -10,7 +10,7 @@ from math import frexp, trunc
 from typing import Any
 
 from privjail.errors import PlanError, RowsError, unbounded
-from privjail.ops.rows.filter import label_lit
+from privjail.ops.rows.deciding import label_lit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain

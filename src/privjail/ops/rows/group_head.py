@@ -36,14 +36,14 @@ class GroupHead(Rows):
         if self.key.base is not self.rows.base:
             raise RowsError("the key does not belong to the rows of this table")
         if self._by_owner():
-            self.derive(self.rows)
+            self.start_base(self.rows)
             known = self.distance.value
             if known is None or self.k < known:
                 self.fact(cells=self.source.cells)
                 self.change(factor=self.k, cap=None, edits=self.k)
             return
         plain = None if self.rows.factor is None else 2 * self.rows.factor
-        self.derive(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)
+        self.start_base(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)
 
     def _by_owner(self) -> bool:
         base = self.rows.base
@@ -53,7 +53,8 @@ class GroupHead(Rows):
             and self.key is Column(base, base.dataset.unit.column)
         )
 
-    def expressions(self) -> tuple[Any, ...]:
+    @property
+    def inputs(self) -> tuple[Any, ...]:
         return (self.key,)
 
     def polars(self, frame: Any, *columns: Any) -> Any:

@@ -43,7 +43,7 @@ class Slice(Rows):
         factor = 3 if window is None else moves(*window)
         most = width(self.start, self.stop)
         most = most if self.rows.most is None else (self.rows.most if most is None else min(most, self.rows.most))
-        self.derive(
+        self.start_base(
             first,
             factor=None if first.factor is None else first.factor * factor,
             cap=None if first.cap is None else first.cap * factor,

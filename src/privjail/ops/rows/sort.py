@@ -30,7 +30,8 @@ class Sort(Rows):
             raise RowsError("the sort key does not belong to the rows of this table")
         self.select(self.rows, self.rows.cells)
 
-    def expressions(self) -> tuple[Any, ...]:
+    @property
+    def inputs(self) -> tuple[Any, ...]:
         return self.by
 
     def polars(self, frame: Any, *columns: Any) -> Any:

@@ -31,7 +31,7 @@ class Window(Rows):
         if self.before < 0 or self.after < 0 or self.before + self.after >= WIDEST:
             raise PlanError(f"a window has between 1 and {WIDEST} rows")
         reach = 2 * (self.before + 1 + self.after) - 1
-        self.derive(
+        self.start_base(
             self.rows,
             factor=None if self.rows.factor is None else self.rows.factor * reach,
             cap=None if self.rows.cap is None else self.rows.cap * reach,

@@ -39,7 +39,6 @@ class UserEntry:
     """Someone who may connect: the hash of a token, never the token."""
 
     name: str
-    role: str
     token: str
     expires: str | None
     revoked: bool = False
@@ -113,7 +112,7 @@ class State:
         if before is not None:
             self.tokens.pop(before.token, None)
         self.tokens[body["token"]] = body["name"]
-        self.users[body["name"]] = UserEntry(body["name"], body["role"], body["token"], body["expires"])
+        self.users[body["name"]] = UserEntry(body["name"], body["token"], body["expires"])
 
     def _on_revoke(self, body: dict[str, Any]) -> None:
         if body["dataset"] is None:

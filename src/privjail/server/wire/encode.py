@@ -13,6 +13,7 @@ from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Source
 from privjail.plan.domain import INT_MAX, INT_MIN
 from privjail.plan.node import Lit, Node, children, micros
+from privjail.plan.walk import inputs_first
 from privjail.server.wire import privjail_pb2 as pb
 
 Ids = Callable[[Any], int]  # the number of a node
@@ -124,26 +125,20 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
     What is known is known by its id(). Constants travel inside their node. A node stands with those of its kind, one
     group after the last of its inputs, or in the same group if they are of its kind too.
     """
-    places: dict[int, int] = {}
+    places: dict[Node, int] = {}
     groups: dict[tuple[int, type[Node]], list[Node]] = {}
-    waiting: list[tuple[Node, list[Node] | None]] = [(each, None) for each in asked]
-    while waiting:
-        each, below = waiting.pop()
-        if id(each) in places or id(each) in known:
-            continue
-        if below is None:
-            below = [child for child in children(each) if id(child) not in known and type(child) is not Lit]
-            missing = [child for child in below if id(child) not in places]
-            if missing:
-                waiting.append((each, below))  # again, when these have their places
-                waiting += [(child, None) for child in missing]
-                continue
+
+    def below(each: Node) -> list[Node]:
+        return [child for child in children(each) if id(child) not in known and type(child) is not Lit]
+
+    wanted = [each for each in asked if id(each) not in known]
+    for each in inputs_first(wanted, below, places.__contains__):
         cls, place = type(each), 0
-        for child in below:
-            after = places[id(child)] + (type(child) is not cls)
+        for child in children(each):
+            after = places.get(child, -1) + (type(child) is not cls)
             if after > place:
                 place = after
-        places[id(each)] = place
+        places[each] = place
         groups.setdefault((place, cls), []).append(each)
     return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
 

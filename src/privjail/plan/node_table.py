@@ -1,0 +1,52 @@
+"""Facts about nodes that other layers derive, beside the nodes and not on them."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+from weakref import ref
+
+from privjail.plan.node import Node
+
+V = TypeVar("V")
+SWEPT_FROM = 1_000  # entries before the table looks which of its nodes are gone
+
+
+class NodeTable(Generic[V]):
+    """One value for each node, kept about as long as the node lives.
+
+    The table does not keep its nodes alive; a value should not refer to nodes either. Keys are weak references
+    without a callback: Python makes one for each node, whichever tables it is in, and the reference of a node that is
+    gone equals no other, so that a later node at the same address never finds its entry. Entries of nodes that are
+    gone are dropped when the table has doubled since the last time.
+    """
+
+    __slots__ = ("_due", "_held")
+
+    def __init__(self) -> None:
+        self._held: dict[ref[Node], V] = {}
+        self._due = SWEPT_FROM
+
+    def get(self, node: Node) -> V | None:
+        return self._held.get(ref(node))
+
+    def __contains__(self, node: Node) -> bool:
+        return ref(node) in self._held
+
+    def __getitem__(self, node: Node) -> V:
+        return self._held[ref(node)]
+
+    def __setitem__(self, node: Node, value: V) -> None:
+        held = self._held
+        if len(held) >= self._due:
+            self.sweep()
+        held[ref(node)] = value
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def sweep(self) -> None:
+        """Drop the entries of nodes that are gone. In place: another thread may add one meanwhile."""
+        for each in list(self._held):
+            if each() is None:
+                self._held.pop(each, None)
+        self._due = 2 * len(self._held) + SWEPT_FROM
