@@ -30,7 +30,7 @@ import patients  # noqa: E402
 ELSEWHERE = [
     ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),
 ]  # fmt: skip
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = Path(__file__).with_name("run_page.py")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 KNOWN = {"python", "text", "sh", "json", "toml"}
