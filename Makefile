@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo dist test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs dist test test-all lint types check bench verify bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -65,6 +65,14 @@ mutants: $(READY)  ## change one thing in the trusted code at a time, and see wh
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py
 
+$(BIN)/mkdocs: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(BIN)/mkdocs  ## build the documentation site into site/; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'built site/index.html'
+
 dist:            ## build a wheel and an sdist into dist/, to install elsewhere: pip install dist/privjail_dp-….whl
 	@$(PYTHON) -m venv build/environment
 	@build/environment/bin/python -m pip install --quiet --disable-pip-version-check build
@@ -73,4 +81,4 @@ dist:            ## build a wheel and an sdist into dist/, to install elsewhere:
 	@ls dist
 
 clean:           ## remove the environment and caches
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
