@@ -8,9 +8,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as plain
 from pandas.api.typing import DataFrameGroupBy, SeriesGroupBy
 
+import pandas as plain
 from privjail import pandas as pd
 from privjail.errors import RefusedError
 
