@@ -18,8 +18,8 @@ from privjail.server.ledger.events import VERSION
 from privjail.errors import DPError
 from privjail.server.catalogue import Catalogue
 
-from ..jail.jails import ENV, PRIVJAIL, Served, count, free_port, serving
-from ..jail.postgresql import Server, start
+from ..server.jails import ENV, PRIVJAIL, Served, count, free_port, serving
+from ..server.postgresql import Server, start
 
 ROWS = [(20 + i % 50, "FM"[i % 2], i % 10) for i in range(60)]
 SCHEMA = {

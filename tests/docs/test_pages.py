@@ -133,6 +133,8 @@ def command(line: str, folder: Path) -> str:
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         named = re.search(r"\[(\w+)\]", line)
         assert named is None or named[1] in extras["optional-dependencies"], line
+    elif words == [".venv/bin/pre-commit", "install"]:
+        assert (ROOT / ".pre-commit-config.yaml").exists()
     elif words == ["source", ".venv/bin/activate"]:
         assert "-m venv .venv" in (ROOT / "Makefile").read_text(encoding="utf-8")
     elif words[0] == ".ci/run":
