@@ -2,13 +2,14 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo dist test test-all lint types check bench verify prove bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo 'PrivJail needs Python 3.11 or newer; tried "$(PYTHON)".'; \
 	  echo 'Name another one: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)'; exit 1; }
@@ -16,9 +17,12 @@ $(READY): pyproject.toml
 	  echo '$(PYTHON) cannot make virtual environments: its modules venv and ensurepip are missing.'; \
 	  echo 'On Debian and Ubuntu: sudo apt install python3.11-venv. Then run make again.'; exit 1; }
 	@echo 'setting up .venv (once) …'
+	@mkdir -p build
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip uninstall --quiet --yes privjail 2>/dev/null  # PyPI's other package of our import name
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' || { \
+	@$(PIP) --constraint requirements.lock --editable '.[dev]' 2> build/pip.log || { \
+	  echo 'The versions of requirements.lock cannot be had here (see build/pip.log): taking the newest that fit.'; \
+	  $(PIP) --editable '.[dev]'; } || { \
 	  echo 'The packages could not be installed. pip needs a package index: see its message above.'; exit 1; }
 	@touch $@
 
@@ -70,6 +74,27 @@ mutants: $(READY)  ## change one thing in the trusted code at a time, and see wh
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py
 
+$(BIN)/mkdocs: $(READY)
+	@$(PIP) --constraint requirements.lock --editable '.[docs]' 2> build/pip.log || $(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(BIN)/mkdocs  ## build the documentation site into site/; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'built site/index.html'
+
+COVERED ?= tests/ops tests/plan tests/budget tests/mechanisms tests/pandas tests/laws tests/statistics tests/engines
+coverage: $(READY)  ## which lines of the core and the pandas face the fast tests run; fails below the floor in pyproject.toml
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m 'not slow' --cov --cov-report=term:skip-covered $(COVERED)
+
+VERSION ?=
+changelog: $(READY)  ## show what the next release will say; VERSION=0.1.0 writes it into CHANGELOG.md
+	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
+
+lock: $(READY)   ## choose the versions that CI installs anew; writes requirements.lock
+	@$(PIP) uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --upgrade --quiet \
+	  --no-annotate --custom-compile-command 'make lock' --output-file requirements.lock
+
 dist:            ## build a wheel and an sdist into dist/, to install elsewhere: pip install dist/privjail_dp-….whl
 	@$(PYTHON) -m venv build/environment
 	@build/environment/bin/python -m pip install --quiet --disable-pip-version-check build
@@ -78,4 +103,4 @@ dist:            ## build a wheel and an sdist into dist/, to install elsewhere:
 	@ls dist
 
 clean:           ## remove the environment and caches
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage build dist site

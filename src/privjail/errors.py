@@ -8,7 +8,7 @@ DPError                   privjail.util: anything below, and "The domain is unbo
 ├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
 │   └── BudgetExceeded    the release would cost more than the curator allows
 ├── SchemaError           the schema file is wrong, or the data cannot be read with it
-└── InternalError         something failed inside the jail; what is known about it stays inside
+└── InternalError         something failed inside the jail; no details are given
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PrisonerError(RefusedError, TypeError):
 
 
 class BudgetError(DPError, ValueError):
-    """An amount that is no budget, or a data set whose notion of privacy cannot pay for this."""
+    """An amount that is not a valid budget, or a mechanism that the notion of privacy of a data set does not allow."""
 
 
 class BudgetExceeded(BudgetError):
@@ -58,7 +58,7 @@ class SchemaError(DPError):
 
 
 class InternalError(DPError):
-    """Something failed inside the jail. Nothing more is told: the details may speak of data."""
+    """Something failed inside the jail. No details are given: they may contain data."""
 
 
 def unbounded(plan: str | None = None) -> DPError:

@@ -13,7 +13,7 @@ import pytest
 from privjail.catalogue.sql import query_rows
 from privjail.errors import SchemaError
 
-from ..jail.postgresql import Server, start
+from ..server.postgresql import Server, start
 
 SECRET = "secret-of-the-machine"
 WITH = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT i FROM n ORDER BY i"

@@ -167,7 +167,7 @@ def test_version_and_help(folder: Path) -> None:
     assert privjail(folder, "version").stdout.startswith("privjail 0.")
     shown = privjail(folder, "--help").stdout
     assert "schema" in shown and "version" in shown
-    assert "gives data away" in privjail(folder, "schema", "draft", "--help").stdout
+    assert "reveals data" in privjail(folder, "schema", "draft", "--help").stdout
     assert privjail(folder, "nonsense").returncode == 2
 
 

@@ -14,7 +14,7 @@ import pytest
 from privjail.curator.folder import JailFolder
 from privjail.faults import explained
 
-from ..jail.jails import ENV, PRIVJAIL, make_jail
+from ..server.jails import ENV, PRIVJAIL, make_jail
 
 #: every command that reads or changes a jail
 COMMANDS = [

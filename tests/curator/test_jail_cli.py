@@ -209,7 +209,7 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
     base = ("dataset", "add", "d", "people.csv", "--schema", "schema.json", "--budget", "1")
     assert "--unit" in run(*base, ok=False).stderr
     assert "--rows-per-unit" in run(*base, "--unit", "person", ok=False).stderr
-    assert "user column" in run(*base, "--unit", "row", "--rows-per-unit", "2", ok=False).stderr
+    assert "a unit that is a column" in run(*base, "--unit", "row", "--rows-per-unit", "2", ok=False).stderr
     assert "'nobody' is not in the data" in run(*base, "--unit", "nobody", "--rows-per-unit", "2", ok=False).stderr
     run(*base, "--unit", "person", "--rows-per-unit", "2")
     assert str(made.state.datasets["d"].unit) == "all rows of one 'person' (at most 2)"

@@ -2,8 +2,8 @@
 
 A page is run from top to bottom in one process, in a folder that holds patients.csv and patients.json:
 ```python blocks are executed (those with >>> as a session whose answers are compared); a ```text block below a
-```python or ```sh block is what it prints. A number after ≈ is noisy: it may be 10 % off. A word in <angle brackets>
-stands for anything. ```json and ```toml blocks are schemas. ```sh lines are run, or checked where running them would
+```python or ```sh block is what it prints. Numbers that a release prints are noisy: they may be 10 % off, like numbers
+after ≈. ```json and ```toml blocks are schemas. ```sh lines are run, or checked where running them would
 install or test everything.
 """
 
@@ -30,7 +30,7 @@ import patients  # noqa: E402
 ELSEWHERE = [
     ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),
 ]  # fmt: skip
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = Path(__file__).with_name("run_page.py")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 KNOWN = {"python", "text", "sh", "json", "toml"}
@@ -80,6 +80,26 @@ def test_the_code_runs_and_answers_as_printed(page: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("code", "want", "got", "same"),
+    [
+        ("n.reveal(eps=0.1)", "24496.0", "24470.0", True),
+        ("n.reveal(eps=0.1)", "24496.0", "21000.0", False),
+        ("n.error(eps=0.1)", "30.0", "31.0", False),
+        ("df.shape", "(4, 2)", "(4, 3)", False),
+        ("df.mean(eps=1)", "ward\nsurgery 4.66\nName: days", "ward\nsurgery 4.71\nName: days", True),
+        ("df.mean(eps=1)", "ward\nsurgery 4.66\nName: days", "ward\nsurgery 4.71\nName: cost", False),
+        ("verify", "newest: 13:0123456789abcdef", "newest: 13:fedcba9876543210", True),
+        ("verify", "newest: 13:0123456789abcdef", "newest: 14:fedcba9876543210", False),
+    ],
+)
+def test_printed_output_is_compared(code: str, want: str, got: str, same: bool) -> None:
+    sys.path.insert(0, str(RUNNER.parent))
+    from run_page import differs, is_noisy
+
+    assert (differs(want, got, [is_noisy(code)]) is None) == same
+
+
 @pytest.mark.parametrize("page", with_kind("json", "toml"), ids=ids(with_kind("json", "toml")))
 def test_schemas_are_schemas(page: Path) -> None:
     from privjail.catalogue.schema import read_schema
@@ -113,6 +133,10 @@ def command(line: str, folder: Path) -> str:
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         named = re.search(r"\[(\w+)\]", line)
         assert named is None or named[1] in extras["optional-dependencies"], line
+    elif words == [".venv/bin/pre-commit", "install"]:
+        assert (ROOT / ".pre-commit-config.yaml").exists()
+    elif words == ["source", ".venv/bin/activate"]:
+        assert "-m venv .venv" in (ROOT / "Makefile").read_text(encoding="utf-8")
     elif words[0] == ".ci/run":
         assert os.access(ROOT / ".ci" / "run", os.X_OK)
     elif words[0] == "python" and words[1] != "examples/patients.py":

@@ -16,7 +16,7 @@ from privjail.verify.events import Seen, fraction_bits
 from privjail.verify.refuted import statistically
 from privjail.verify.sound import Sound, audited, cases
 
-from ..jail.jails import SCHEMA, make_jail, serving
+from ..server.jails import SCHEMA, make_jail, serving
 
 #: Those whose samplers are quick; the others run under `make verify` and `make test-all`.
 QUICK = [

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 PARTS = {"local": "privjail.local.cli", "encrypted": "privjail.encrypted.cli"}
 
 LEAK = (
-    "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the oldest "
-    "patient's age is one patient's age. Replace each by what is known without the data (ages 0 to 120, the codes of "
-    "the form), before anybody else sees this file or opens the data with it."
+    "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the age of "
+    "the oldest patient is a fact about one patient. Replace each by what is known without the data (ages 0 to 120, "
+    "the codes of the form) before anybody else sees this file or opens the data with it."
 )
 
 app = typer.Typer(
@@ -89,8 +89,8 @@ def schema_draft(
 ) -> None:
     """Write a first schema for FILE, for you to edit.
 
-    Types, ranges and categories are guessed from the data, so the draft itself gives data away: replace every range
-    and list by what is known without the data.
+    Types, ranges and categories are guessed from the data, so the draft itself reveals data. Replace every range and
+    list by what is known without the data.
     """
     from privjail.curator.draft import draft, read_raw, spell
 
@@ -118,12 +118,12 @@ def schema_draft(
 def schema_check(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     schema: Annotated[Path, typer.Argument(help="Its schema, JSON or TOML.")],
-    unit: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None,
-    max_rows_per_unit: Annotated[int | None, typer.Option(help="Keep at most so many rows of each.")] = None,
+    unit: Annotated[str | None, typer.Option(help="The column that identifies the person.")] = None,
+    max_rows_per_unit: Annotated[int | None, typer.Option(help="Keep at most this many rows of each person.")] = None,
 ) -> None:
     """Load FILE as the jail would, and show what SCHEMA changes: values clipped, and values made missing.
 
-    The numbers are exact. They are for you, who own the data, and for nobody else.
+    The numbers are exact: do not share them with analysts.
     """
     from privjail.curator.check import check
     from privjail.curator.draft import read_raw
@@ -132,7 +132,9 @@ def schema_check(
     console = Console()
     console.print(_check_table(report.columns, file.name))
     if report.dropped:
-        console.print(f"{report.dropped} of {report.rows} rows are dropped: no unit, or more rows than a unit may have")
+        console.print(
+            f"{report.dropped} of {report.rows} rows are dropped: they have no unit, or their unit has too many rows"
+        )
     open_ended = [c.name for c in report.columns if c.unbounded]
     if open_ended:
         names = escape(", ".join(open_ended))

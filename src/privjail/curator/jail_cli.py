@@ -20,8 +20,8 @@ from privjail.errors import DPError
 HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
-Reason = Annotated[str | None, typer.Option(help="why; needed to raise or lower a budget, and logged")]
-Widen = Annotated[bool, typer.Option("--widen", help="do it although it lets the users that are named spend more")]
+Reason = Annotated[str | None, typer.Option(help="the reason, which is logged; needed to raise or lower a budget")]
+Widen = Annotated[bool, typer.Option("--widen", help="allow this although some users could then spend more")]
 
 
 def _names(kind: str) -> Callable[[typer.Context, str], list[str]]:
@@ -57,7 +57,7 @@ def init(
 
     names = list(host or ["localhost", "127.0.0.1"])
     JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
-    done("made", f"{folder}: certificate for {', '.join(names)}, ledger, and nothing else yet")
+    done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
     )
@@ -73,10 +73,10 @@ group = typer.Typer(help="Add and list groups.", no_args_is_help=True)
 def dataset_add(
     name: Annotated[str, typer.Argument(help="the name that analysts open it by")],
     file: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, or a database")],
-    budget: Annotated[str, typer.Option(help="the hard cap over all users together, e.g. 1.0 (or eps,delta)")],
-    unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that says whose row it is")],
+    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
+    unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that identifies the person")],
     rows_per_unit: Annotated[
-        int | None, typer.Option(help="most rows kept of one user; needed with a column", min=1)
+        int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
     notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
@@ -87,9 +87,9 @@ def dataset_add(
 ) -> None:
     """Add a data set under a name, with its schema, budget and unit of protection."""
     if unit == "row" and rows_per_unit is not None:
-        raise DPError("--rows-per-unit goes with a user column", do="give --unit COLUMN")
+        raise DPError("--rows-per-unit needs a unit that is a column, not 'row'", do="give --unit COLUMN")
     if unit != "row" and rows_per_unit is None:
-        raise DPError(f"how many rows of one {unit!r} are kept at most?", do="give --rows-per-unit N")
+        raise DPError(f"the number of rows to keep of each {unit!r} is missing", do="give --rows-per-unit N")
     if table is not None:
         if query is not None:
             raise DPError("--table and --query exclude each other")
@@ -117,7 +117,7 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
 @dataset.command("remove")
 @quiet
 def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
-    """Close a data set for everybody, for good. What was spent stays on the ledger, and the name stays taken."""
+    """Close a data set for everybody, permanently. Its charges stay in the ledger; its name cannot be used again."""
     _folder(jail).remove_dataset(name)
     done("removed", name)
 
@@ -133,7 +133,7 @@ def user_add(
 ) -> None:
     """Add a user and write the connection file that she connects with.
 
-    Again for the same name: a new token, which ends the old one and any revocation. What she spent stays spent.
+    For a user who exists, this issues a new token, invalidates the old one and ends a revocation. Charges stay.
     """
     from privjail.curator.checks import check_name
 
@@ -154,8 +154,8 @@ def user_add(
             raise
         f.truncate()
         json.dump(file, f, indent=1)
-    notes([f"{name} was shut out; the new token ends that, and her grants hold again"] if shut_out else [])
-    done("added", f"{name}; hand {path} to her in private: it holds her token, which is kept nowhere else")
+    notes([f"{name} was revoked; the new token ends that, and the grants are valid again"] if shut_out else [])
+    done("added", f"{name}; hand over {path} in private: it contains the token, which is stored nowhere else")
 
 
 @user.command("list")
@@ -171,10 +171,10 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
 @quiet
 def user_pardon(
     name: Annotated[str, typer.Argument(help="the user", autocompletion=_names("users"))],
-    reason: Annotated[str | None, typer.Option(help="what made her requests fail; logged")] = None,
+    reason: Annotated[str | None, typer.Option(help="why the requests failed; logged")] = None,
     jail: Where = HERE,
 ) -> None:
-    """Let a user go on whose requests failed too often inside the jail. Look into the failures first."""
+    """Allow releases again to a user whose requests failed too often inside the jail. Find the cause first."""
     _folder(jail).pardon(name, reason)
     done("pardoned", name)
 
@@ -187,7 +187,7 @@ def group_add(
     widen: Widen = False,
     jail: Where = HERE,
 ) -> None:
-    """Make a group, or set its members anew. What the group has spent stays with it.
+    """Make a group, or replace its members. What the group has spent stays with it.
 
     Refused without --widen if somebody who leaves the group could then spend more.
     """
@@ -220,17 +220,19 @@ def grant(
 @quiet
 def budget(
     dataset: Annotated[str | None, typer.Argument(help="only this data set", autocompletion=_names("datasets"))] = None,
-    raise_to: Annotated[str | None, typer.Option("--raise", help="a higher hard cap for the data set")] = None,
-    lower_to: Annotated[str | None, typer.Option("--lower", help="a lower hard cap, at least what is spent")] = None,
+    raise_to: Annotated[str | None, typer.Option("--raise", help="a higher limit for the data set")] = None,
+    lower_to: Annotated[str | None, typer.Option("--lower", help="a lower limit, but not below what is spent")] = None,
     reason: Reason = None,
     jail: Where = HERE,
     as_json: Json = False,
 ) -> None:
-    """Show what was spent, by data set, group and user; or change the cap of a data set."""
+    """Show what was spent, by data set, group and user; or change the limit of a data set."""
     folder = _folder(jail)
     if raise_to is not None or lower_to is not None:
         if dataset is None:
-            raise DPError("whose budget is to be changed?", do="privjail budget NAME --raise 2 --reason …")
+            raise DPError(
+                "the data set whose budget is to be changed is missing", do="privjail budget NAME --raise 2 --reason …"
+            )
         if raise_to is not None and lower_to is not None:
             raise DPError("--raise and --lower exclude each other")
         if raise_to is not None:
@@ -276,9 +278,9 @@ def revoke(
     widen: Widen = False,
     jail: Where = HERE,
 ) -> None:
-    """Shut a user out, or take back one grant. It holds from the next request on.
+    """Revoke a user, or one grant. It takes effect with the next request.
 
-    A grant is a limit too: taking back a group's grant can let a member with a larger one of her own spend more.
+    A grant is also a limit: revoking a group's grant can let a member with a larger grant of her own spend more.
     That is refused without --widen.
     """
     notes(_folder(jail).revoke(who, dataset, group, widen))
@@ -289,15 +291,17 @@ def revoke(
 def verify(
     jail: Where = HERE,
     as_json: Json = False,
-    expect: Annotated[str | None, typer.Option(help="SEQ:HASH as printed earlier: the ledger must hold it")] = None,
+    expect: Annotated[
+        str | None, typer.Option(help="SEQ:HASH as printed earlier: check that the ledger contains it")
+    ] = None,
     renew_anchor: Annotated[
-        bool, typer.Option("--renew-anchor", help="trust the ledger as it is; only if no older copy was put back")
+        bool, typer.Option("--renew-anchor", help="accept the ledger as it is; only if no older copy was restored")
     ] = False,
     reason: Annotated[str | None, typer.Option(help="why the anchor is renewed; logged")] = None,
 ) -> None:
-    """Check the whole ledger, and print its newest entry, to be noted where no restore of this machine reaches.
+    """Check the whole ledger, and print its newest entry. Store that on another machine.
 
-    A ledger that was rolled back together with its anchors looks whole; only an entry noted elsewhere tells.
+    A ledger that was rolled back together with its anchors looks complete. Only an entry stored elsewhere shows it.
     """
     from privjail.curator import folder as jails
 
@@ -318,7 +322,7 @@ def serve(
     jail: Where = HERE,
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(help="0 picks a free port; default: the one given to `init`", min=0, max=65535)
+        int | None, typer.Option(help="0 picks a free port; default: the one given to init", min=0, max=65535)
     ] = None,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="clients must show a certificate too")] = False,
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
@@ -327,11 +331,12 @@ def serve(
         int | None, typer.Option(help="serve /metrics for Prometheus on this port", min=0, max=65535)
     ] = None,
     metrics_host: Annotated[str, typer.Option(help="the address that /metrics listens on")] = "127.0.0.1",
-    workers: Annotated[int, typer.Option(help="requests at work at once; see KNOWN_LIMITS, Load")] = 8,
+    workers: Annotated[int, typer.Option(help="requests that run at the same time")] = 8,
     memory: Annotated[
-        str | None, typer.Option(help="of all sessions, besides the data: 4G; default: half of the machine's")
+        str | None,
+        typer.Option(help="memory for all sessions, besides the data, e.g. 4G; default: half of the machine's"),
     ] = None,
-    kept_per_user: Annotated[str, typer.Option(help="disk for the answers and the log of each user")] = "1G",
+    kept_per_user: Annotated[str, typer.Option(help="disk space for the answers and log entries of each user")] = "1G",
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config

@@ -37,8 +37,8 @@ def audit(
 ) -> None:
     """Run PROGRAM on dummy data and on neighbours of it, and report everything that differs.
 
-    No real data is needed or touched. Answers are frozen: what still differs came through another door. Ends with 1 if
-    a leak was found.
+    No real data is needed or touched. All runs get the same answers, so whatever still differs is a leak. The exit
+    status is 1 if a leak was found.
     """
     from privjail.verify.audit import audit as run
 

@@ -1,4 +1,4 @@
-"""How tokens are kept: by a hash that tells them, and that they cannot be told from."""
+"""Only a SHA-256 hash of a token is stored: it identifies the token without revealing it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import hashlib
 
 
 def token_hash(token: str) -> str:
-    """Tokens are 256 random bits, so that one plain hash is enough to keep them by."""
+    """The hash to store. A token has 256 random bits, so a plain hash without salt cannot be inverted by guessing."""
     return hashlib.sha256(token.encode()).hexdigest()
