@@ -1,4 +1,4 @@
-(** A slice of a slice (src/privjail/ops/slice.py): a chain of slices counts once. *)
+(** A slice of a slice (src/privjail/ops/rows/slice.py): a chain of slices counts once. *)
 
 From Coq Require Import List Arith Lia ZArith Bool.
 From PrivJail Require Import Distance Slices.
@@ -62,7 +62,7 @@ Qed.
 
 (** ** A chain that is one slice *)
 
-(** [compose] of ops/slice.py: two slices as one, where both count from the front or both from the end. *)
+(** [compose] of ops/rows/slice.py: two slices as one, where both count from the front or both from the end. *)
 Definition compose (a b c d : bound) : option (bound * bound) :=
   let a' := match a with None => 0%Z | Some z => z end in
   let c' := match c with None => 0%Z | Some z => z end in

@@ -1,5 +1,5 @@
 (** Operations on groups of rows, and tables in which a person owns several rows
-    (src/privjail/ops/source.py, ops/group_head.py; per-person aggregation and joins). *)
+    (src/privjail/ops/rows/source.py, ops/rows/group_head.py; per-person aggregation and joins). *)
 
 From Coq Require Import List Arith Lia Bool.
 From PrivJail Require Import Distance Rows.

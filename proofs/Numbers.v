@@ -1,4 +1,4 @@
-(** Arithmetic on private numbers and vectors (src/privjail/ops/numbers.py).
+(** Arithmetic on private numbers and vectors (src/privjail/ops/numbers/combine.py).
 
     [x] and [x'] are the values of one private number on two neighbours. [Moves d x x'] says that they are at most [d]
     apart. A vector moves element by element. The bounds may be forms over cells: the theorems hold for the value

@@ -1,4 +1,4 @@
-(** head, tail and iloc[a:b]: a window of consecutive rows (src/privjail/ops/slice.py). *)
+(** head, tail and iloc[a:b]: a window of consecutive rows (src/privjail/ops/rows/slice.py). *)
 
 From Coq Require Import List Arith Lia ZArith Bool.
 From PrivJail Require Import Distance.
@@ -163,7 +163,7 @@ Definition goes_out (start stop : bound) : nat :=
   | true, false => 2
   end.
 
-(** [moves] of ops/slice.py: how many edits of the window one edit of the rows can cause. *)
+(** [moves] of ops/rows/slice.py: how many edits of the window one edit of the rows can cause. *)
 Definition moves (start stop : bound) : nat :=
   if from_end start then (if to_end stop then 2 else 3) else (if to_end stop then 1 else 2).
 
@@ -221,7 +221,7 @@ Proof.
   destruct near as (ins & del & s & ? & ?). apply script_length in s. unfold head. nia.
 Qed.
 
-(** [width] of ops/slice.py: the most rows that a slice can have, if that is known. *)
+(** [width] of ops/rows/slice.py: the most rows that a slice can have, if that is known. *)
 Definition width (start stop : bound) : option nat :=
   match start, stop with
   | Some a, Some b =>

@@ -1,4 +1,4 @@
-(** Counts, sums and scores of a table (src/privjail/ops/tally.py, distinct.py, ranks.py). All of them are whole numbers
+(** Counts, sums and scores of a table (src/privjail/ops/numbers/: tally.py, distinct.py, quantile_scores.py). All of them are whole numbers
     of steps of a public grid, so they are proved over the integers. *)
 
 From Coq Require Import List Arith ZArith Lia Bool.
@@ -154,7 +154,7 @@ Variable column : A -> Z.
 Definition balance (below above target c : Z) (strict : bool) l : Z :=
   sum (fun row => if (if strict then column row <? c else column row <=? c) then below else - above) l - target.
 
-(** [Ranks] of ops/ranks.py: minus what is missing for the rows to be split as wanted. *)
+(** [QuantileScores] of ops/numbers/quantile_scores.py: minus what is missing for the rows to be split as wanted. *)
 Definition score (below above target : Z) l (c : Z) : Z :=
   - Z.max 0 (Z.max (balance below above target c true l) (- balance below above target c false l)).
 

@@ -1,4 +1,4 @@
-(** shift, diff and rolling: each row together with its neighbours (src/privjail/ops/window.py). *)
+(** shift, diff and rolling: each row together with its neighbours (src/privjail/ops/rows/window.py). *)
 
 From Coq Require Import List Arith Lia.
 From PrivJail Require Import Distance Rows Slices.
