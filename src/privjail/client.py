@@ -193,7 +193,7 @@ class Connection:
                 nodes=[encode.nodes(group, self._numbered(group), self._number) for group in new],
                 forget=gone,
                 asks=[
-                    self._pb.Ask(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism))
+                    self._pb.Query(value=self._number(ask.value), mechanism=encode.mechanism(ask.mechanism))
                     for ask in asks
                 ],
                 caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],

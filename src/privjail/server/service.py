@@ -156,7 +156,7 @@ class Service:
             finally:
                 session.lock.release()
 
-    def _ask(self, session: Session, message: pb.Ask) -> Query:
+    def _ask(self, session: Session, message: pb.Query) -> Query:
         value = session.nodes.get(message.value)
         if not isinstance(value, Value):
             raise decode.Malformed("only private numbers and vectors can be released")
