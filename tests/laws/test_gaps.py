@@ -24,7 +24,7 @@ from tests.ops.worlds import NUMBERS
 
 class OnlyPolars(Expr):
     def __post_init__(self):
-        self.derive(self.a, domain=self.a.domain)
+        self.computed_from(self.a, domain=self.a.domain)
 
     def polars(self, *inputs):
         return inputs[0]
