@@ -224,7 +224,7 @@ def attacks(df: Any, jail: Any) -> None:
     def forge() -> None:
         request = pb.ReleaseRequest(session=jail._session, request=b"0123456789abcdef")
         request.nodes.add(id=10**9, kind="eval", fields=[pb.Field(text="open('train.csv').read()")])
-        request.asks.add(value=10**9, mechanism=pb.Mechanism(kind="laplace", epsilon="1/10"))
+        request.asks.add(value=10**9, mechanism=pb.Mechanism(kind="laplace", fields=[pb.Field(fraction="1/10")]))
         jail._call("Release", request, pb.ReleaseReply)
 
     table = Table("attack", "answer", show_lines=True)

@@ -160,7 +160,7 @@ def mutants_of(path: str) -> list[Mutant]:
 def tests_of(path: str) -> tuple[list[str], list[str]]:
     """The tests beside a file, and those of its folder."""
     file = Path(path)
-    own = BESIDE.get(path, [f"tests/{file.parent}/test_{file.stem.strip('_')}.py"])
+    own = BESIDE.get(path, [f"tests/{file.parts[0]}/test_{file.stem.strip('_')}.py"])
     beside = HISTOGRAMS if file.parts[0] == "histograms" else [test for test in own if (HOME / test).exists()]
     wide = FOLDERS.get(file.parts[0], [f"tests/{file.parts[0]}"])
     return beside or wide, wide

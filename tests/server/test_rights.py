@@ -200,7 +200,7 @@ def test_a_limit_is_not_lifted_behind_the_back_of_a_user_who_is_shut_out_v59(jai
     for take in (lambda: jail.revoke("g", "census", group=True), lambda: jail.set_group("g", ["bob"])):
         with pytest.raises(PlanError, match=r"ann may spend up to 3 on 'census'"):
             take()
-    jail.add_user("ann", "analyst", 1)
+    jail.add_user("ann", 1)
     assert rights(jail.state, "ann", "census").limit == (Fraction(1, 10),)
 
 
