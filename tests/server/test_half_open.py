@@ -194,20 +194,6 @@ def test_strangers_calls_hold_nothing(watched: Any, monkeypatch: pytest.MonkeyPa
     assert 1 <= len(reads) <= 1 + took / SharedRefresh.EVERY
 
 
-def test_one_connection_may_open_few_calls_at_once(watched: Any) -> None:
-    """V-52: each call that waits for its refusal takes memory and time, and gRPC itself would take any number."""
-    running, _ = watched
-    with half_open.held() as sockets:
-        sockets.append(begin(running, 0, None))
-        said = sockets[0].recv(65536)
-    length, kind = int.from_bytes(said[:3], "big"), said[3]
-    body = said[9 : 9 + length]
-    settings = {int.from_bytes(body[i : i + 2], "big"): int.from_bytes(body[i + 2 : i + 6], "big")
-                for i in range(0, length, 6)}  # fmt: skip
-    assert kind == half_open.SETTINGS
-    assert settings.get(3) == Limits().calls_per_connection  # 3: SETTINGS_MAX_CONCURRENT_STREAMS
-
-
 def test_strangers_are_not_told_what_is_wrong_with_the_ledger(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     running, files = watched
 

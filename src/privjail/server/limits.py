@@ -40,7 +40,6 @@ class Limits:
     requests_at_once_per_user: int = 4
     calls_per_user: int = 24  # open at once, streams included: each holds a thread
     calls: int = 768
-    calls_per_connection: int = 100  # open at once, by whomever: gRPC refuses more before anybody looks at them
     connections_per_user: int = 64
     unauthenticated_per_address: int = 64  # connections on which nobody has authenticated yet
     authentication_seconds: float = 10.0  # after which such a connection is closed

@@ -312,7 +312,6 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
             ("grpc.keepalive_time_ms", 60_000),  # a stream whose client is gone without a word ends
             ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             ("grpc.max_allowed_incoming_connections", most_connections()),
-            ("grpc.max_concurrent_streams", limits.calls_per_connection),  # gRPC has no limit of its own
         ],
     )
     server.add_generic_rpc_handlers((handler,))
