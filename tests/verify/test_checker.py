@@ -104,21 +104,20 @@ def test_it_is_plain_enough_to_be_read() -> None:
 # -- broken rules
 
 
-def half_noise(right: Any) -> Any:
-    return lambda self, value: (lambda grid, scale: (grid, scale / 2))(*right(self, value))
+half_noise = result(lambda noise, *_: replace(noise, scale=noise.scale / 2))
 
 
 OURS = [
     Mutation("half the Laplace noise", {"mechanisms.laplace:Laplace.calibrate": half_noise}, print),
-    Mutation("half the noise of noisy max", {"mechanisms.noisy_max:NoisyMax.scale": half_noise}, print),
+    Mutation("half the noise of noisy max", {"mechanisms.noisy_max:NoisyMax.calibrate": half_noise}, print),
     Mutation(
         "sparse vector with one noise for both",
-        {"mechanisms.above_threshold:AboveThreshold.scales": result(lambda s, *_: (s[0], s[1], s[1]))},
+        {"mechanisms.above_threshold:AboveThreshold.calibrate": result(lambda s, *_: replace(s, scale=s.outer))},
         print,
     ),
     Mutation(
         "Gaussian noise for half the distance",
-        {"mechanisms.gaussian:Gaussian.sigma": result(lambda s, *_: s / 2)},
+        {"mechanisms.gaussian:Gaussian.calibrate": result(lambda s, *_: replace(s, sigma=s.sigma / 2))},
         print,
     ),
     Mutation("ε² / 2 is ε² / 8 for all", {"budget.notions:ZCDP.cost": lambda right: _eighth}, print),
