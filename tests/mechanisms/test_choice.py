@@ -257,8 +257,9 @@ def test_work_sees_a_rejection_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privjail.mechanisms.noise.exponential_choice", proposed)
     value = vector(N, 1)
     mechanism = Exponential(Fraction(1, 100))
-    counted = {len(work(lambda s=s: mechanism.sample(value, s, Noise()))) for s in (WORLDS["flat"], WORLDS["peaked"])}  # type: ignore[misc]
-    assert len(counted) == 2
+    tries = [WORLDS["flat"], *[WORLDS["peaked"]] * 20]  # one of them may be accepted at once, by chance
+    counted = {len(work(lambda s=s: mechanism.sample(value, s, Noise()))) for s in tries}  # type: ignore[misc]
+    assert len(counted) > 1
 
 
 @pytest.mark.parametrize("data", ["flat", "peaked"])
