@@ -1,7 +1,7 @@
 """Change one thing in the trusted code at a time, and see whether a test notices.
 
     python tools/mutants.py --sample 200          # 200 random changes, or go on where the last run stopped
-    python tools/mutants.py src/privjail/ops/slice.py
+    python tools/mutants.py src/privjail/ops/rows/slice.py
     python tools/mutants.py --show                # what no test noticed, so far
 
 A *mutant* is a copy of src/ with one small change: another comparison, `all` for `any`, a constant off by one, a

@@ -131,9 +131,8 @@ def test_no_seedable_generator_in_the_source_v4() -> None:
     files = sorted(SOURCE.rglob("*.py"))
     assert len(files) > 50
     found = [f"{path.relative_to(SOURCE)}: {m.group()}" for path in files for m in banned.finditer(path.read_text())]
-    # The check of encrypted records stretches 32 bytes of the system's generator into a public challenge, and an owner her
-    # key into the mask of her record; an audit makes
-    # dummy data, and takes chance out of the program that it runs on them. Neither draws noise.
+    # In encrypted/ a seed is the public challenge of a record's check, a hash of what the owner sent. An audit makes dummy
+    # data, and takes chance out of the program that it runs on them. Neither draws noise.
     no_noise = re.compile(
         r"encrypted/(compute|decrypt|onehot|records)\.py: seeds?\s*[=(:]|verify/audit_(data|trace)\.py: "
     )
