@@ -58,7 +58,7 @@ BESIDE = {
     "server/ledger/state.py": ["tests/server/test_state.py", "tests/server/test_ledger.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_samplers.py"],
     "mechanisms/mechanism.py": ["tests/mechanisms/test_grids.py", "tests/laws/test_mechanisms.py"],
-    "budget/tree.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
+    "budget/ledger.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
     "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_numbers.py"],
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
     "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],

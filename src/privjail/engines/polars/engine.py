@@ -33,10 +33,9 @@ from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr, column_steps
-from privjail.plan.node import Lit
+from privjail.plan.node import Lit, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
-from privjail.plan.walk import inputs_first
 
 CACHE_BYTES = 2 * 2**30
 LONG = 1 << 18  # rows beyond which a table is counted in batches
