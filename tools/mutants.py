@@ -63,7 +63,7 @@ BESIDE = {
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
     "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],
     "plan/expr.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_filter.py"],
-    "engines/polars/types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
+    "ops/polars_types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
 }
 FOLDERS = {
     "plan": ["tests/plan", "tests/ops"], "ops": ["tests/ops", "tests/laws"],

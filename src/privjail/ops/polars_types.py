@@ -1,11 +1,12 @@
-"""The held form in Polars: the type of each domain's columns (engines/held.py says what the values are)."""
+"""What the Polars lines of operations share: the type of each domain's column, columns by name, finite floats.
+
+Polars is imported when a line is built: an analyst who is connected to a jail has the operations, but no engine.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from privjail.plan.domain import (
     BoolDomain,
@@ -17,9 +18,14 @@ from privjail.plan.domain import (
     TimeDomain,
 )
 
+if TYPE_CHECKING:
+    import polars as pl
+
 
 def dtype_of(domain: Domain) -> pl.DataType:
     """The Polars type of a column of this domain. Categories are held as positions in the domain."""
+    import polars as pl
+
     match domain:
         case IntDomain():
             return pl.Int64()
@@ -38,10 +44,14 @@ def dtype_of(domain: Domain) -> pl.DataType:
 
 def named(name: str) -> pl.Expr:
     """The column of just this name: Polars takes ``*`` and ``^…$`` for patterns, which name other columns."""
+    import polars as pl
+
     pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
     return pl.col(f"^{re.escape(name)}$" if pattern else name)
 
 
 def finite(column: Any) -> Any:
     """NaN and ±inf become null: floats inside the jail are finite or absent."""
+    import polars as pl
+
     return pl.when(column.is_finite()).then(column)
