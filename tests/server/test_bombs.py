@@ -26,7 +26,7 @@ from .raw import (
     wholes,
 )
 
-from privjail.engines.polars import engine as polars
+from privjail.engines.polars import columns
 from privjail.server.wire import privjail_pb2 as pb
 
 
@@ -264,13 +264,13 @@ BOMBS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("long", [polars.LONG, 1_000], ids=["short", "long"])
+@pytest.mark.parametrize("long", [columns.LONG, 1_000], ids=["short", "long"])
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda f: f.__name__)
 def test_a_bomb_is_refused_or_answered_in_time(
     ann: Analyst, bomb: Callable[[], Plan], long: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """V-34: within the time limit, in bounded memory; a refusal is clean and charges nothing. In long tables, too."""
-    monkeypatch.setattr(polars, "LONG", long)
+    monkeypatch.setattr(columns, "LONG", long)
     plan = bomb()
     before, spent = memory(), ann.spent()
     start = time.monotonic()

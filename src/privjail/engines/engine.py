@@ -65,6 +65,10 @@ class Cache:
         self._held.move_to_end(key)
         return found[0]
 
+    def clear(self) -> None:
+        self._held.clear()
+        self.used = 0
+
     def __contains__(self, key: tuple[Any, ...]) -> bool:
         return key in self._held
 

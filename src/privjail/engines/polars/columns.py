@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.tally import rounded, sum_grid
 from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
@@ -21,19 +22,27 @@ from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Source
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain
 from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.node import Lit
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
 
 Array = np.ndarray[Any, Any]
+Fields = tuple[Rows, tuple[Expr, ...], Expr | None]  # of a Tally, which takes longer to build than to look up
+LONG = 1 << 18  # rows beyond which a data set is counted in passes over it (long_tables.py)
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
 HELD = 1 << 26  # bytes of columns that are held while another one is computed from them
 FEWEST = 64  # rows that are computed at a time, however many columns are held
 AT_ONCE = 32  # columns of a whole data set that are computed in one query
+TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
+NO_GROUP = (-1, 0)
+_CODES: NodeTable[tuple[int, int]] = NodeTable()  # the group that a comparison picks, and how many groups there are
 _MENTIONS: NodeTable[tuple[int, ...]] = NodeTable()
 
 
 def at_once(order: list[Expr]) -> bool:
     """Whether one Polars expression may be made of the whole tree."""
+    if len(order) <= 2:  # one step on a leaf: no shared part can be spelled out many times
+        return not order[-1].on_whole_columns
     return spelled_size(order) <= LARGE
 
 
@@ -164,6 +173,11 @@ def code_of(by: Expr, label: Any) -> int | None:
 # -- which rows a table of counts or sums is about, which element of it each row belongs to, and with which amount
 
 
+def is_long(frame: Any) -> bool:
+    """Whether a data set is on disk, or has many rows."""
+    return not isinstance(frame, pl.DataFrame) or frame.height >= LONG
+
+
 def conditions(rows: Rows) -> list[Expr] | None:
     """What a row of the data set must meet to be among these rows; None if that depends on other rows."""
     found: list[Expr] = []
@@ -256,3 +270,41 @@ def amounts_of(column: pl.Series, domain: Domain) -> Array:
     if column.null_count() and not domain.lower <= 0 <= domain.upper:
         found[column.is_null().to_numpy()] = 0
     return found
+
+
+# -- groups of one partition: what is counted for one of them is counted for all
+
+
+def enclosing_tables(table: Fields) -> list[tuple[Fields, tuple[int, ...]]]:
+    """This table, then each wider table that it can be read from, with our index in it."""
+    rows, keys, value = table
+    index: tuple[int, ...] = ()
+    found: list[tuple[Fields, tuple[int, ...]]] = [(table, index)]
+    size = prod(shape_of(keys))
+    while isinstance(rows, Filter) and len(keys) < 8:
+        group = picked(rows)
+        if group is None:
+            break
+        by, code, groups = group
+        size *= groups
+        if size > TABLE_LIMIT:
+            break
+        rows, keys, index = rows.rows, (by, *keys), (code, *index)
+        found.append(((rows, keys, value), index))
+    return found
+
+
+def picked(rows: Filter) -> tuple[Expr, int, int] | None:
+    """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
+    condition = rows.condition
+    if not isinstance(condition, Compare) or condition.op != "==":
+        return None
+    known = _CODES.get(condition)
+    if known is None:
+        known = NO_GROUP
+        match condition:
+            case Compare(_, by, Lit() as key) if by.domain.labels is not None:
+                code = code_of(by, key.value)
+                known = NO_GROUP if code is None else (code, len(by.domain.labels))
+        _CODES[condition] = known
+    return None if known is NO_GROUP else (condition.a, *known)
