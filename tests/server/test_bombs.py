@@ -94,7 +94,7 @@ def large_tables_side_by_side() -> Plan:
     """Two million elements, each with a distance of its own."""
     plan = Plan()
     table = plan.count(None, plan.column("age"), plan.column("age"), plan.column("age"))
-    return plan.ask(plan.add("beside", listed(ref(table), ref(table)), listed(text("a"), text("b"))))
+    return plan.ask(plan.add("column_stack", listed(ref(table), ref(table)), listed(text("a"), text("b"))))
 
 
 def sums_of_many_cells() -> Plan:
@@ -119,7 +119,7 @@ def fine_grids() -> Plan:
 
 def many_grids() -> Plan:
     plan = Plan()
-    known = [plan.add("known", pb.Field(fraction=f"1/{7**700 + i}")) for i in range(3_000)]
+    known = [plan.add("public_number", pb.Field(fraction=f"1/{7**700 + i}")) for i in range(3_000)]
     labels = listed(*(whole(i) for i in range(len(known))))
     return plan.ask(plan.add("stack", listed(*map(ref, known)), labels))
 
