@@ -1,13 +1,7 @@
-"""The command line: schemas here, the jail's commands in jail_cli.py.
-
-Further parts of the library bring their own commands: a module listed in PARTS that exists is mounted.
-"""
+"""Commands for schema files: ``privjail schema draft`` and ``privjail schema check``."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,17 +12,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from privjail.curator import verify_cli
-from privjail.curator.jail_cli import register
-from privjail.distribution import __version__
 from privjail.errors import DPError
-from privjail.faults import FILES, explained
+from privjail.faults import FILES
 
 if TYPE_CHECKING:
-    from privjail.curator.check import ColumnReport
-
-#: command → the module that holds its typer ``app``
-PARTS = {"local": "privjail.local.cli", "encrypted": "privjail.encrypted.cli"}
+    from privjail.curator.schema_check import ColumnReport
 
 LEAK = (
     "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the age of "
@@ -36,13 +24,7 @@ LEAK = (
     "the codes of the form) before anybody else sees this file or opens the data with it."
 )
 
-app = typer.Typer(
-    help="PrivJail for the owner of the data.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-schema_app = typer.Typer(help="Write and try schema files.", no_args_is_help=True)
-app.add_typer(schema_app, name="schema")
+app = typer.Typer(help="Write and try schema files.", no_args_is_help=True)
 
 
 class Format(StrEnum):
@@ -50,37 +32,7 @@ class Format(StrEnum):
     toml = "toml"
 
 
-def _mount() -> None:
-    for command, module in PARTS.items():
-        folder = importlib.util.find_spec(module.rpartition(".")[0])
-        if folder is not None and importlib.util.find_spec(module) is not None:
-            app.add_typer(importlib.import_module(module).app, name=command)
-
-
-_mount()
-register(app)
-verify_cli.register(app)
-
-
-def run() -> None:
-    """Run the command line; a mistake of the caller ends in a message, not in a traceback."""
-    try:
-        app(prog_name="privjail")
-    except Exception as e:
-        wrong = e if isinstance(e, DPError) else explained(e)
-        if wrong is None:
-            raise
-        print(f"privjail: {wrong}", file=sys.stderr)
-        raise SystemExit(1) from None
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(f"privjail {__version__}")
-
-
-@schema_app.command("draft")
+@app.command("draft")
 def schema_draft(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here instead of to the screen.")] = None,
@@ -92,7 +44,7 @@ def schema_draft(
     Types, ranges and categories are guessed from the data, so the draft itself reveals data. Replace every range and
     list by what is known without the data.
     """
-    from privjail.curator.draft import draft, read_raw, spell
+    from privjail.curator.schema_draft import draft, read_raw, spell
 
     if form is None:
         form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
@@ -114,7 +66,7 @@ def schema_draft(
         messages.print(f"  privjail schema check {escape(f'{file} {out}')}", soft_wrap=True)
 
 
-@schema_app.command("check")
+@app.command("check")
 def schema_check(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     schema: Annotated[Path, typer.Argument(help="Its schema, JSON or TOML.")],
@@ -125,8 +77,8 @@ def schema_check(
 
     The numbers are exact: do not share them with analysts.
     """
-    from privjail.curator.check import check
-    from privjail.curator.draft import read_raw
+    from privjail.curator.schema_check import check
+    from privjail.curator.schema_draft import read_raw
 
     report = check(read_raw(file), schema, unit, max_rows_per_unit)
     console = Console()

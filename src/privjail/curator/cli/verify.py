@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from privjail.curator.jail_show import out, quiet
+from privjail.curator.cli.show import out, quiet
 from privjail.errors import DPError
 
 KINDS = {

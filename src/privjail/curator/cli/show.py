@@ -1,4 +1,4 @@
-"""How the curator's commands show what they found, did, or refused."""
+"""How commands print results, warnings and errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from rich.table import Table
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import DPError
 from privjail.faults import explained
-from privjail.server.ledger.events import amounts
-from privjail.server.ledger.state import State
 
 out = Console()
 
@@ -54,6 +52,7 @@ def notes(warnings: list[str]) -> None:
 
 
 def show(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -> None:
+    """Print rows as a table, or as JSON."""
     if as_json:
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False, default=str))
         return
@@ -64,6 +63,7 @@ def show(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -
 
 
 def numbers(text: str | None) -> list[Any]:
+    """A budget that was typed as an option: one number, or eps,delta."""
     if text is None:
         return []
     try:
@@ -72,38 +72,13 @@ def numbers(text: str | None) -> list[Any]:
         raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None
 
 
-def shown(notion: Notion, cost: Cost | None) -> str | None:
+def spelled(notion: Notion, cost: Cost | None) -> str | None:
     return None if cost is None else notion.spelled(cost)
 
 
-def bar(spent: Any, limit: Any) -> str:
-    if not limit or not limit[0]:
+def bar(share: float | None) -> str:
+    """How much of a limit is spent, drawn."""
+    if share is None:
         return ""
-    share = max(float(s / m) for s, m in zip(spent, limit, strict=False) if m)
     filled = round(20 * min(1.0, share))
     return "█" * filled + "░" * (20 - filled) + f" {share:.0%}"
-
-
-def told(body: dict[str, Any], state: State) -> str:
-    because = f" because {body['reason']}" if body.get("reason") else ""
-    widened = f"; lets {', '.join(body['widens'])} spend more" if body.get("widens") else ""
-    match body["type"]:
-        case "charge":
-            cost = "; ".join(f"{d}: {', '.join(c)}" for d, _, c in body["charges"])
-            asked = "; ".join(f"{value} | {mechanism}" for value, mechanism in body.get("program", []))
-            return f"{cost} for {asked}"
-        case "limit":
-            who = " ".join(part for part in (body["scope"], body["who"]) if part)
-            limit = shown(state.datasets[body["dataset"]].notion, amounts(body["limit"]))
-            return f"{who} may spend {limit} on {body['dataset']}{because}"
-        case "dataset":
-            return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
-        case "user":
-            return f"until {body['expires']}"
-        case "revoke":
-            return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened
-        case "group":
-            return ", ".join(body["members"]) + widened
-        case "given_up" | "failed" | "repeat":
-            return f"request {body['request']}"
-    return because.strip()

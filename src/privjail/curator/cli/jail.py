@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.jail_show import bar, done, notes, numbers, out, quiet, show, shown, told
+from privjail.curator.cli.show import bar, done, notes, numbers, out, quiet, show, spelled
 from privjail.errors import DPError
 
 HERE = Path("jail")
@@ -105,12 +103,12 @@ def dataset_add(
 @quiet
 def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the data sets."""
-    state = _folder(jail).state
+    from privjail.curator.views import data_sets
+
     rows = [
-        [d.name, d.origin["kind"], str(d.unit), str(d.notion), shown(d.notion, state.total(("dataset", "", d.name))),
-         shown(d.notion, state.limits.get(("dataset", "", d.name))), d.removed]
-        for d in state.datasets.values()
-    ]  # fmt: skip
+        [d.name, d.kind, d.unit, str(d.notion), spelled(d.notion, d.spent), spelled(d.notion, d.limit), d.removed]
+        for d in data_sets(_folder(jail).state)
+    ]
     show("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
 
 
@@ -162,8 +160,9 @@ def user_add(
 @quiet
 def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
-    state = _folder(jail).state
-    rows = [[u.name, ", ".join(state.groups_of(u.name)), u.expires, u.revoked] for u in state.users.values()]
+    from privjail.curator.views import users
+
+    rows = [[u.name, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
     show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
 
 
@@ -199,8 +198,10 @@ def group_add(
 @quiet
 def group_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the groups."""
-    groups = _folder(jail).state.groups
-    show("groups", ["name", "members"], [[g, ", ".join(sorted(m))] for g, m in groups.items()], as_json)
+    from privjail.curator.views import groups
+
+    rows = [[g.name, ", ".join(g.members)] for g in groups(_folder(jail).state)]
+    show("groups", ["name", "members"], rows, as_json)
 
 
 @quiet
@@ -227,6 +228,8 @@ def budget(
     as_json: Json = False,
 ) -> None:
     """Show what was spent, by data set, group and user; or change the limit of a data set."""
+    from privjail.curator.views import budgets
+
     folder = _folder(jail)
     if raise_to is not None or lower_to is not None:
         if dataset is None:
@@ -239,17 +242,10 @@ def budget(
             notes(folder.raise_budget(dataset, numbers(raise_to), reason))
         else:
             folder.lower_budget(dataset, numbers(lower_to), reason)
-    if dataset is not None and dataset not in folder.state.datasets:
-        raise DPError(f"there is no data set {dataset!r}", do="see: privjail dataset list")
-    state = folder.state
-    scopes = sorted(set(state.limits) | set(state.trees))
     rows = []
-    for scope in scopes:
-        if dataset is None or scope[2] == dataset:
-            spent, limit = state.total(scope), state.limits.get(scope)
-            drawn = [] if as_json else [bar(spent, limit)]
-            notion = state.datasets[scope[2]].notion
-            rows.append([scope[2], scope[0], scope[1], shown(notion, spent), shown(notion, limit), *drawn])
+    for b in budgets(folder.state, dataset):
+        drawn = [] if as_json else [bar(b.share)]
+        rows.append([b.dataset, b.scope, b.who, spelled(b.notion, b.spent), spelled(b.notion, b.limit), *drawn])
     columns = ["data set", "scope", "who", "spent", "limit", *([] if as_json else [""])]
     show("budgets", columns, rows, as_json)
 
@@ -261,10 +257,11 @@ def log(
     last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
 ) -> None:
     """Show the audit log: what was decided, asked and charged. Answers are not in it."""
+    from privjail.curator import views
+
     folder = _folder(jail)
-    events = [e for e in folder.events() if e.body["type"] != "answer"][-last:]
-    rows = [[e.seq, e.body.get("at"), e.body["type"], e.body.get("user") or e.body.get("who") or e.body.get("name"),
-             told(e.body, folder.state), e.body.get("by")] for e in events]  # fmt: skip
+    lines = views.log(folder.events(), folder.state, last)
+    rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
     show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
 
 
@@ -317,73 +314,9 @@ def verify(
         done("whole", f"{len(events)} entries; newest: {head}")
 
 
-@quiet
-def serve(
-    jail: Where = HERE,
-    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[
-        int | None, typer.Option(help="0 picks a free port; default: the one given to init", min=0, max=65535)
-    ] = None,
-    mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="clients must show a certificate too")] = False,
-    insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
-    time_quantum: Annotated[float, typer.Option(help="answer only at multiples of this many seconds")] = 0.0,
-    metrics_port: Annotated[
-        int | None, typer.Option(help="serve /metrics for Prometheus on this port", min=0, max=65535)
-    ] = None,
-    metrics_host: Annotated[str, typer.Option(help="the address that /metrics listens on")] = "127.0.0.1",
-    workers: Annotated[int, typer.Option(help="requests that run at the same time")] = 8,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="memory for all sessions, besides the data, e.g. 4G; default: half of the machine's"),
-    ] = None,
-    kept_per_user: Annotated[str, typer.Option(help="disk space for the answers and log entries of each user")] = "1G",
-) -> None:
-    """Serve the jail until it is stopped."""
-    from privjail.curator.folder import read_config
-    from privjail.faults import check_listen
-    from privjail.server.limits import Limits
-    from privjail.server.memory import of_machine, parsed
-    from privjail.server.server import Options, start
-
-    config = read_config(jail)
-    url = config.get("ledger_url")
-    port = int(config["address"].rpartition(":")[2]) if port is None else port
-    check_listen(host, port, "the jail")
-    limits = Limits(
-        memory_bytes=of_machine() // 2 if memory is None else parsed(memory), kept_bytes_per_user=parsed(kept_per_user)
-    )
-    # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
-    told, tell = os.pipe()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: os.write(tell, b"."))
-    running = start(
-        jail,
-        Options(
-            host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, metrics_host, url, limits
-        ),
-    )
-    print(f"serving on {host}:{running.port}", flush=True)
-    warming = threading.Thread(target=_warm)
-    warming.start()
-    os.read(told, 1)
-    running.stop()
-    warming.join()  # an import that is cut off half-way can keep the process from ending
-
-
-def _warm() -> None:
-    """Import what the first release needs: slow, and not needed to open the port."""
-    import gc
-    import importlib
-
-    for module in ("privjail.catalogue.origins", "privjail.engines.polars.engine"):
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()  # what was imported stays: the collector need not go through it again and again
-
-
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for command in (init, grant, budget, log, revoke, verify, serve):
+    for command in (init, grant, budget, log, revoke, verify):
         app.command()(command)
     for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)
