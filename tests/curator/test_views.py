@@ -32,15 +32,8 @@ def jail(tmp_path: Path) -> JailFolder:
 
 
 def spend(jail: JailFolder, eps: Fraction) -> None:
-    body = {
-        "type": "charge",
-        "user": "ann",
-        "request": "r",
-        "digest": "d",
-        "charges": [["people", [], [str(eps)]]],
-        "program": [],
-    }
-    jail.ledger.record(body)
+    asked = {"type": "charge", "user": "ann", "request": "r", "digest": "d", "kept": 0, "program": []}
+    jail.ledger.record({**asked, "charges": [["people", [], [str(eps)]]]})
 
 
 def test_data_sets_users_and_groups(jail: JailFolder) -> None:
