@@ -32,7 +32,15 @@ def jail(tmp_path: Path) -> JailFolder:
 
 
 def spend(jail: JailFolder, eps: Fraction) -> None:
-    asked = {"type": "charge", "user": "ann", "request": "r", "digest": "d", "kept": 0, "program": []}
+    asked = {
+        "type": "charge",
+        "user": "ann",
+        "request": "r",
+        "digest": "d",
+        "kept": 0,
+        "groups": ["lab"],
+        "program": [],
+    }
     jail.ledger.record({**asked, "charges": [["people", [], [str(eps)]]]})
 
 
