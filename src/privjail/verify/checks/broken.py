@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.mechanisms.noise import Noise
-from privjail.verify import laws
-from privjail.verify.geometric_series import Fixed, OneSided, TwoSided
-from privjail.verify.law import Law, Rational
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.geometric_series import Fixed, OneSided, TwoSided
+from privjail.verify.laws.law import Law, Rational
 
 Draw = Callable[[Any, int], list[Any]]
 HALF = Fraction(1, 2)
@@ -75,9 +75,9 @@ def _reused(data: Sequence[int], n: int) -> list[Any]:
 
 ADDED = [
     Broken("Laplace, noise 30 % too small", "scale 0.7·Δ/ε", (0, 1), Fraction(10, 9) ** 7,
-           law=lambda x: laws.geometric(x, Fraction(9, 10) ** 10, 4), draw=added(0.7)),
+           law=lambda x: closed_forms.geometric(x, Fraction(9, 10) ** 10, 4), draw=added(0.7)),
     Broken("Laplace, scale off by 2", "Δ taken as 1 where it is 2", (0, 2),
-           law=lambda x: laws.geometric(x, HALF, 4), draw=added(1.0)),
+           law=lambda x: closed_forms.geometric(x, HALF, 4), draw=added(1.0)),
     Broken("Laplace, one-sided noise", "noise is never negative", (0, 1), law=_one_sided,
            draw=lambda x, n: [x + abs(e) for e in Noise().laplace(1.0, n)]),
     Broken("Laplace, noise cut off", "noise clamped to ±3", (0, 1), law=_clamped,
@@ -86,7 +86,7 @@ ADDED = [
     Broken("Laplace, one draw for two answers", "the difference of the answers is exact", ((0, 0), (1, 0)),
            law=lambda d: {d[0] - d[1]: Fraction(1)}, draw=_reused),
     Broken("Laplace, noise of a histogram split over its bins", "scale Δ/(ε·bins)", (0, 1),
-           law=lambda x: laws.geometric(x, HALF**3, 4), draw=added(1 / 3)),
+           law=lambda x: closed_forms.geometric(x, HALF**3, 4), draw=added(1 / 3)),
 ]  # fmt: skip
 
 
@@ -124,9 +124,9 @@ def _exponential(gamma: Fraction) -> Draw:
 def _top_two(scores: Sequence[int]) -> Law:
     """Two positions one after another, each with all of ε."""
     decay, law = Rational(HALF), {}
-    for first, p in laws.permute_and_flip(scores, Fraction(1), decay).items():
+    for first, p in closed_forms.permute_and_flip(scores, Fraction(1), decay).items():
         rest = [i for i in range(len(scores)) if i != first]
-        for j, q in laws.permute_and_flip([scores[i] for i in rest], Fraction(1), decay).items():
+        for j, q in closed_forms.permute_and_flip([scores[i] for i in rest], Fraction(1), decay).items():
             law[first, rest[int(str(j))]] = p * q
     return dict(law)
 
@@ -145,19 +145,19 @@ CHOSEN = [
     Broken("noisy max that returns the noisy value", "the value of all m counts leaks: m·ε", ((1,) * 8, (0,) * 8),
            law=_largest_value, draw=_value_too, samples=8_000),
     Broken("noisy max, noise for counts on scores", "scale Δ/ε where scores move either way", ((0, 2), (1, 1)),
-           law=lambda s: laws.permute_and_flip(s, Fraction(1), Rational(HALF)), draw=_choose(1.0)),
+           law=lambda s: closed_forms.permute_and_flip(s, Fraction(1), Rational(HALF)), draw=_choose(1.0)),
     Broken("noisy max, one noise for all", "adding the same number changes no order", ((0, 1), (1, 0)),
            law=_first_largest, draw=lambda s, n: [max(range(len(s)), key=lambda i: s[i])] * n, samples=2_000),
     Broken("noisy top 2 with ε each", "two choices, one price", ((2, 2, 0), (3, 2, 0)),
            law=_top_two, draw=_draw_top_two, samples=24_000),
     Broken("exponential mechanism without the 2", "exp(ε·score/Δ): right for counts only", ((0, 2), (1, 1)),
-           law=lambda s: laws.exponential(s, Fraction(1), Rational(HALF)), draw=_exponential(Fraction(1))),
+           law=lambda s: closed_forms.exponential(s, Fraction(1), Rational(HALF)), draw=_exponential(Fraction(1))),
 ]  # fmt: skip
 
 
 def _every_answer(xs: Sequence[int], bits: Sequence[int], line: int, outer: TwoSided, inner: TwoSided | Fixed) -> Law:
     """The chance of one pattern of answers above and below, against all others."""
-    from privjail.verify.geometric_series import total
+    from privjail.verify.laws.geometric_series import total
 
     factors = [outer.equals(line)]
     factors += [inner.reaches(x) if bit else inner.at_most(x + 1) for x, bit in zip(xs, bits, strict=True)]
@@ -184,7 +184,7 @@ def _draw_answers(line: int, outer: float, inner: float, most: int = 99) -> Draw
 
 def _value_after(xs: Sequence[int], line: int = 1) -> Law:
     """All but the last below, then the noisy value 0 of the last: Roth's notes of 2011."""
-    from privjail.verify.geometric_series import total
+    from privjail.verify.laws.geometric_series import total
 
     outer, inner = TwoSided(HALF), TwoSided(HALF)
     below = [inner.at_most(x + 1) for x in xs[:-1]]
@@ -234,8 +234,8 @@ SPARSE = [
 def _shown(count: int, line: int, noisy_line: bool = True) -> Law:
     """One key: its noisy count from the line on, or hidden; the line is held against the exact count if asked so."""
     if noisy_line:
-        return laws.thresholded(count, line, HALF, line + 6)
-    return laws.geometric(count, HALF, 12) if count >= line else {None: Fraction(1)}
+        return closed_forms.thresholded(count, line, HALF, line + 6)
+    return closed_forms.geometric(count, HALF, 12) if count >= line else {None: Fraction(1)}
 
 
 def _draw_shown(line: int, noisy_line: bool = True) -> Draw:
@@ -261,15 +261,15 @@ TRUTH = math.e / (1 + math.e)
 
 SHOWN = [
     Broken("thresholded histogram, line off by one", "≥ where > was priced (V-13)", (0, 1),
-           delta=laws.histogram_delta(4, HALF),
+           delta=closed_forms.histogram_delta(4, HALF),
            law=lambda c: _shown(c, 3), draw=_draw_shown(3), sampled_delta=TAIL),
     Broken("histogram, line held against the exact count", "whether a key is shown is exact", (3, 4),
-           delta=laws.histogram_delta(4, HALF),
+           delta=closed_forms.histogram_delta(4, HALF),
            law=lambda c: _shown(c, 4, False), draw=_draw_shown(4, False), sampled_delta=TAIL),
     Broken("histogram of the keys that occur", "no line at all (V-20)", (0, 1),
            law=lambda c: _shown(c, 1, False), draw=_draw_shown(1, False)),
     Broken("k-ary response with the truth of two answers", "truth e^ε/(e^ε + 1) for k = 4", (0, 1),
-           law=lambda v: laws.randomised_response(v, 4, Fraction(2, 3)), draw=_response(TRUTH, 4)),
+           law=lambda v: closed_forms.randomised_response(v, 4, Fraction(2, 3)), draw=_response(TRUTH, 4)),
 ]  # fmt: skip
 
 BROKEN = [*ADDED, *CHOSEN, *SPARSE, *SHOWN]

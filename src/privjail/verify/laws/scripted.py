@@ -16,9 +16,9 @@ from typing import Any
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import Distance
 from privjail.plan.value import AllMove
-from privjail.verify.geometric_series import TwoSided
-from privjail.verify.law import Decay, Law, Number
-from privjail.verify.laws import exponential, permute_and_flip
+from privjail.verify.laws.closed_forms import exponential, permute_and_flip
+from privjail.verify.laws.geometric_series import TwoSided
+from privjail.verify.laws.law import Decay, Law, Number
 
 
 class Scripted(Noise):

@@ -75,7 +75,7 @@ def _solve(claim: Formula) -> str:
 
 
 def obligations() -> list[Obligation]:
-    from privjail.verify import theorems_basic, theorems_coupling
+    from privjail.verify.proofs import theorems_basic, theorems_coupling
 
     parts: list[Callable[[], list[Obligation]]] = [*theorems_basic.ALL, *theorems_coupling.ALL]
     return [each for part in parts for each in part()]

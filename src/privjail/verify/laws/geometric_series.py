@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from privjail.verify.law import Number
+from privjail.verify.laws.law import Number
 
 Terms = list[tuple[Number, Number]]  # Σ coefficient · rate^|y|
 

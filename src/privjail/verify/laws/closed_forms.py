@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from privjail.verify.geometric_series import Factor, Fixed, OneSided, TwoSided, total
-from privjail.verify.law import Decay, Law, Number
+from privjail.verify.laws.geometric_series import Factor, Fixed, OneSided, TwoSided, total
+from privjail.verify.laws.law import Decay, Law, Number
 
 
 def geometric(value: int, a: Number, reach: int) -> Law:

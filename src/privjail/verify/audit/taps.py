@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from privjail.verify.audit_trace import Trace
+from privjail.verify.audit.trace import Trace
 
 SOCKETS = ("send", "sendall", "sendto", "sendmsg", "sendfile", "write")
 

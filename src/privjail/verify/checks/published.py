@@ -21,9 +21,9 @@ from pathlib import Path
 from statistics import pstdev
 from typing import Any
 
-from privjail.verify import laws
-from privjail.verify.blackbox import Bound, lower_bound
-from privjail.verify.row import Watch
+from privjail.verify.checks.blackbox import Bound, lower_bound
+from privjail.verify.checks.row import Watch
+from privjail.verify.laws import closed_forms
 
 DRAWS = Path(__file__).with_name("published_draws.py")
 OPENDP = ("opendp==0.16.0",)
@@ -146,11 +146,11 @@ def black_box(found: Found) -> Judged:
 
 def threshold(found: Found) -> Judged:
     """The exact δ of a histogram with noise of scale 1 that shows counts from 3 on, and what the black box sees."""
-    from privjail.verify.fit import fits
-    from privjail.verify.intervals import ball_decay, lower, precision
+    from privjail.verify.checks.fit import fits
+    from privjail.verify.laws.intervals import ball_decay, lower, precision
 
     with precision():
-        delta = lower(laws.histogram_delta(3, ball_decay(Fraction(1))))
+        delta = lower(closed_forms.histogram_delta(3, ball_decay(Fraction(1))))
     shown = sum(x is not None for x in found["outputs"][0])
     tied = fits([shown, len(found["outputs"][0]) - shown], [delta, 1 - delta])
     said, claim = bound({**found, "delta": 0.0}), found["delta"]
@@ -161,7 +161,7 @@ def threshold(found: Found) -> Judged:
 
 def gaussian(found: Found) -> Judged:
     """The exact δ of Gaussian noise with the σ that the package computes and draws with."""
-    from privjail.verify.intervals import ball, gaussian_delta, lower, precision
+    from privjail.verify.laws.intervals import ball, gaussian_delta, lower, precision
 
     with precision():
         delta = gaussian_delta(Fraction(found["sigma"]), Fraction(found["epsilon"]))
@@ -174,11 +174,11 @@ def gaussian(found: Found) -> Judged:
 
 def noisy_max(found: Found) -> Judged:
     """Which law noisy max follows under zCDP, and whether its ρ is true of that law."""
-    from privjail.verify.refuted import SCORES, holds_rho, laws_followed
+    from privjail.verify.checks.refuted import SCORES, holds_rho, laws_followed
 
     streams = {scores: iter(drawn) for scores, drawn in zip(SCORES, found["outputs"], strict=True)}
     runs = laws_followed(lambda scores: next(streams[tuple(scores)]), len(found["outputs"][0]))
-    kept, _ = holds_rho(laws.exponential, Fraction(found["rho"]))
+    kept, _ = holds_rho(closed_forms.exponential, Fraction(found["rho"]))
     text = f"its draws follow {' and '.join(sorted(runs)) or 'neither law'} (of Gumbel, permute and flip), "
     text += f"for which ρ = {found['rho']:g} {'holds' if kept else 'is not certified'}"
     return Judged(runs != {"Gumbel"} or kept is not True, text)

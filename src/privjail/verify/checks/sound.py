@@ -14,9 +14,9 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.verify.blackbox import Bound, lower_bound
-from privjail.verify.row import Row, Watch
-from privjail.verify.scripted import single, vector
+from privjail.verify.checks.blackbox import Bound, lower_bound
+from privjail.verify.checks.row import Row, Watch
+from privjail.verify.laws.scripted import single, vector
 
 ONE = Fraction(1)
 

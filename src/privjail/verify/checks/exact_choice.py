@@ -10,12 +10,12 @@ from math import ceil, log2
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.verify import laws
-from privjail.verify.geometric_series import TwoSided
-from privjail.verify.law import Law, Rational, check
-from privjail.verify.neighbours import Vector, vectors
-from privjail.verify.row import Row, Watch, exact_row
-from privjail.verify.scripted import Found, agrees, found_law, vector
+from privjail.verify.checks.row import Row, Watch, exact_row
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.geometric_series import TwoSided
+from privjail.verify.laws.law import Law, Rational, check
+from privjail.verify.laws.neighbours import Vector, vectors
+from privjail.verify.laws.scripted import Found, agrees, found_law, vector
 
 ONE = Fraction(1)
 HALF = Fraction(1, 2)
@@ -35,7 +35,7 @@ def exponential(fast: bool, watch: Watch) -> list[Row]:
             return found_law(lambda noise: Exponential(ONE).sample(facts, list(data), noise), decay).law
 
         verdict = check(law, vectors(n, 3, reach), decay(-ONE), watch)
-        stated = laws.exponential((0, 2, 1), Fraction(1, 2 * reach), decay)
+        stated = closed_forms.exponential((0, 2, 1), Fraction(1, 2 * reach), decay)
         inputs = f"{n} options, scores 0–2, Δ = {reach}, e^−ε = {decay(ONE)}"
         rows.append(exact_row(
             "exponential mechanism (= Gumbel noisy max)", "ε-DP", inputs, EVERY_OUTCOME, verdict,
@@ -46,7 +46,7 @@ def exponential(fast: bool, watch: Watch) -> list[Row]:
 
 def _exponential_rho(fast: bool, watch: Watch) -> Row:
     """ρ = ε²/8 at every order, in intervals."""
-    from privjail.verify.intervals import ball_decay, precision, zcdp
+    from privjail.verify.laws.intervals import ball_decay, precision, zcdp
 
     pairs, orders, certified, share = 0, 0, True, 0.0
     for epsilon, n in product((HALF, ONE, Fraction(3)), (2,) if fast else (2, 3)):
@@ -56,7 +56,7 @@ def _exponential_rho(fast: bool, watch: Watch) -> Row:
             if left == right:
                 continue
             with precision():
-                two = [laws.exponential(data, epsilon / 2, ball_decay) for data in (left, right)]
+                two = [closed_forms.exponential(data, epsilon / 2, ball_decay) for data in (left, right)]
                 found = zcdp(two[0], two[1], rho, epsilon)
             certified, pairs, orders = certified and found.certified, pairs + 1, orders + found.orders
             share = max(share, found.largest / float(rho))
@@ -80,7 +80,7 @@ def _permute_and_flip(alpha: Fraction, one_way: bool) -> tuple[Callable[[Vector]
     gamma = ONE if one_way else HALF  # 1/scale for ε = 1
 
     def law(data: Vector) -> Law:
-        return laws.permute_and_flip(data, gamma, decay)
+        return closed_forms.permute_and_flip(data, gamma, decay)
 
     def shipped(data: Vector) -> Law:
         facts = vector(len(data), 1, monotone=one_way)
@@ -90,7 +90,7 @@ def _permute_and_flip(alpha: Fraction, one_way: bool) -> tuple[Callable[[Vector]
 
 
 def _noise(kind: str, alpha: Fraction) -> Callable[[Vector], Law]:
-    return lambda data: laws.noisy_max_up_to_shift(kind, data, alpha)
+    return lambda data: closed_forms.noisy_max_up_to_shift(kind, data, alpha)
 
 
 def noisy_max(fast: bool, watch: Watch) -> list[Row]:
@@ -157,7 +157,7 @@ def above_threshold(fast: bool, watch: Watch) -> list[Row]:
         low = 0 if fast else -2
 
         def law(data: Vector, a: TwoSided = line_noise, b: TwoSided = number_noise) -> Law:
-            return laws.first_above(data, 1, a, b)
+            return closed_forms.first_above(data, 1, a, b)
 
         depth = 5 if fast else 9
         tied = all(
@@ -193,7 +193,7 @@ def _many_below(watch: Watch) -> Row:
     alpha = Fraction(1, 2)
     outer, inner = TwoSided(alpha**2), TwoSided(alpha)
     pairs = [((0,) * 30 + (last,), (step,) * 30 + (last - step,)) for last in (-8, 0, 1) for step in (1, -1)]
-    verdict = check(lambda data: laws.first_above(data, 1, outer, inner), pairs, 1 / alpha**4, watch)
+    verdict = check(lambda data: closed_forms.first_above(data, 1, outer, inner), pairs, 1 / alpha**4, watch)
     inputs = "31 numbers, the hardest pairs, line 1"
     return exact_row("above-threshold", "ε-DP", inputs, "closed form", verdict, 1 / alpha**4)
 
@@ -203,13 +203,16 @@ SCORES = ((1, 0, 3, 2), (2, 0, 2), (0, 1), (5,), (0, -40, -41), (7, 7, 7), (10**
 
 def choices(fast: bool, watch: Watch) -> list[Row]:
     """The samplers that choose, on bits that are handed to them: measured laws, held against the stated ones."""
-    from privjail.verify.intervals import ball_decay, precision
-    from privjail.verify.measured import agrees_with, exponential_law, flip_law
+    from privjail.verify.laws.intervals import ball_decay, precision
+    from privjail.verify.laws.measured import agrees_with, exponential_law, flip_law
 
     depth, rows = 100 if fast else 200, []  # 200 bits are more than the first pass reads: the second is looked at, too
     inputs = f"{len(SCORES)} vectors of 1 to 4 scores, up to 10³⁰ apart"
     how = f"shipped sampler run on its own bits: where the answer changes is found by halving, {depth} times"
-    for name, stated in (("exponential choice", laws.exponential), ("permute and flip", laws.permute_and_flip)):
+    for name, stated in (
+        ("exponential choice", closed_forms.exponential),
+        ("permute and flip", closed_forms.permute_and_flip),
+    ):
         good, lost = True, 0.0
         for scores in SCORES:
             if name == "exponential choice":

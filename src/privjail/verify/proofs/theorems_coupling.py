@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from privjail.verify.symbolic import Obligation, start
+from privjail.verify.proofs.symbolic import Obligation, start
 
 
 def _max(a: Any, b: Any) -> Any:

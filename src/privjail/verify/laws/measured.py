@@ -16,9 +16,9 @@ import numpy as np
 
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.weights import BITS, Kept
-from privjail.verify.intervals import as_balls, ball
-from privjail.verify.law import Law
-from privjail.verify.scripted import Found, agrees
+from privjail.verify.laws.intervals import as_balls, ball
+from privjail.verify.laws.law import Law
+from privjail.verify.laws.scripted import Found, agrees
 
 WIDTH = 1024  # bits of a scripted number
 Choose = Callable[[Noise], Hashable]

@@ -12,8 +12,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
-TAPS = str(Path(__file__).resolve().with_name("audit_taps.py"))  # stands between the program and what it calls
+LIBRARY = str(Path(__file__).resolve().parents[2]) + os.sep
+TAPS = str(Path(__file__).resolve().with_name("taps.py"))  # stands between the program and what it calls
 MOST_LINES = 50_000  # of the program's path that are kept
 CLOCKS = ("time", "perf_counter", "monotonic", "process_time")
 STARTERS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")

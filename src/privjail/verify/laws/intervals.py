@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from privjail.verify.law import Law
+from privjail.verify.laws.law import Law
 
 Ball = Any  # flint.arb
 BITS = 256

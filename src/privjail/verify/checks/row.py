@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import log
 
-from privjail.verify.law import Number, Verdict
+from privjail.verify.laws.law import Number, Verdict
 
 Watch = Callable[[], None]
 

@@ -9,11 +9,11 @@ from functools import cache
 from math import log, sqrt
 from typing import Any
 
-from privjail.verify import laws
-from privjail.verify.blackbox import Bound, lower_bound
-from privjail.verify.broken import BROKEN, Broken
-from privjail.verify.law import hockey_stick, ratio
-from privjail.verify.row import Row, Watch, share_of
+from privjail.verify.checks.blackbox import Bound, lower_bound
+from privjail.verify.checks.broken import BROKEN, Broken
+from privjail.verify.checks.row import Row, Watch, share_of
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.law import hockey_stick, ratio
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def variants(watch: Watch) -> list[Refutation]:
 
 def textbook_gaussian() -> Refutation:
     """σ = √(2 ln(1.25/δ))/ε at ε = 10 (V-14)."""
-    from privjail.verify.intervals import ball, gaussian_delta, lower, precision
+    from privjail.verify.laws.intervals import ball, gaussian_delta, lower, precision
 
     delta = Fraction(1, 10**5)
     sigma = Fraction(sqrt(2 * log(1.25e5)) / 10)
@@ -82,7 +82,7 @@ def textbook_gaussian() -> Refutation:
 
 def narrow_gaussian() -> Refutation:
     """Discrete Gaussian noise with σ 30 % too small, for ρ = ½."""
-    from privjail.verify.intervals import ball, discrete_gaussian_renyi, lower, precision
+    from privjail.verify.laws.intervals import ball, discrete_gaussian_renyi, lower, precision
 
     with precision():
         found = discrete_gaussian_renyi(Fraction(7), 10, Fraction(2)) / 2
@@ -107,10 +107,13 @@ def opendp_noisy_max(measure: str) -> Any:
 
 def laws_followed(measurement: Any, draws: int = 3000) -> set[str]:
     """Which of the two laws its draws look like, on both inputs, by χ²."""
-    from privjail.verify.fit import fits
-    from privjail.verify.intervals import ball_decay, precision
+    from privjail.verify.checks.fit import fits
+    from privjail.verify.laws.intervals import ball_decay, precision
 
-    known: dict[str, Callable[..., Any]] = {"Gumbel": laws.exponential, "permute and flip": laws.permute_and_flip}
+    known: dict[str, Callable[..., Any]] = {
+        "Gumbel": closed_forms.exponential,
+        "permute and flip": closed_forms.permute_and_flip,
+    }
     left = set(known)
     for data in SCORES:
         drawn = [measurement(list(data)) for _ in range(draws)]
@@ -123,7 +126,7 @@ def laws_followed(measurement: Any, draws: int = 3000) -> set[str]:
 @cache
 def holds_rho(law: Callable[..., Any], rho: Fraction) -> tuple[bool | None, Any]:
     """Whether a law keeps ρ at this pair (True), breaks it for certain (False) or neither; and its D₂."""
-    from privjail.verify.intervals import ball_decay, precision, renyi, zcdp
+    from privjail.verify.laws.intervals import ball_decay, precision, renyi, zcdp
 
     with precision():
         left, right = (law(data, GAMMA, ball_decay) for data in SCORES)
@@ -138,10 +141,10 @@ def holds_rho(law: Callable[..., Any], rho: Fraction) -> tuple[bool | None, Any]
 
 def flip_with_rho() -> Refutation:
     """Permute and flip sold with the exponential mechanism's ρ = ε²/8: the claim of OpenDP's issue 2911 (V-12)."""
-    from privjail.verify.intervals import lower
+    from privjail.verify.laws.intervals import lower
 
     rho = Fraction(opendp_noisy_max("zero_concentrated_divergence").map(4))
-    kept, divergence = holds_rho(laws.permute_and_flip, rho)
+    kept, divergence = holds_rho(closed_forms.permute_and_flip, rho)
     shown = f"D₂ ≥ {lower(divergence):.4g}, claimed 2ρ = {float(2 * rho):g}"
     name, wrong = "permute and flip with ρ = ε²/8", "ρ of another mechanism (V-12)"
     return Refutation(name, wrong, kept is False, shown, None, "—")
@@ -152,7 +155,7 @@ def opendp_row(fast: bool, watch: Watch) -> list[Row]:
     measurement = opendp_noisy_max("zero_concentrated_divergence")
     rho = Fraction(measurement.map(4))
     runs = laws_followed(measurement)
-    kept, _ = holds_rho(laws.exponential, rho)
+    kept, _ = holds_rho(closed_forms.exponential, rho)
     watch()
     how = f"draws by χ²: {', '.join(runs) or 'neither law'} of Gumbel, permute and flip"
     how += "; ρ of that law at every order, in intervals"

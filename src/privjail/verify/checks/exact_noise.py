@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.mechanisms.gaussian import FINE, Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.verify import laws
-from privjail.verify.law import Law, Rational, check
-from privjail.verify.neighbours import Vector, tables, within_l1
-from privjail.verify.row import Row, Watch, exact_row
-from privjail.verify.scripted import found_law, single, vector
+from privjail.verify.checks.row import Row, Watch, exact_row
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.law import Law, Rational, check
+from privjail.verify.laws.neighbours import Vector, tables, within_l1
+from privjail.verify.laws.scripted import found_law, single, vector
 
 if TYPE_CHECKING:
     from privjail.local import Channel
@@ -38,8 +38,8 @@ def _laplace_row(alpha: Fraction, n: int, distance: int, watch: Watch) -> Row:
     a, reach = decay(1 / Fraction(scale)), 2 + 2 * grid.steps
 
     def law(data: Vector) -> Law:
-        each = [laws.geometric(x, a, reach) for x in data]
-        return each[0] if n == 1 else laws.independent(*each)
+        each = [closed_forms.geometric(x, a, reach) for x in data]
+        return each[0] if n == 1 else closed_forms.independent(*each)
 
     tied = all(_laplace_tied(facts, data, decay, law(data), reach) for data in ((0,) * n, (1,) * n))
     verdict = check(law, within_l1(n, 2, grid.steps), decay(-ONE), watch)
@@ -106,9 +106,11 @@ def histogram(fast: bool, watch: Watch) -> list[Row]:
         a, reach = alpha, line + 6
 
         def law(table: Vector, a: Fraction = a, line: int = line, reach: int = reach) -> Law:
-            return laws.independent(*(laws.thresholded(table.count(k), line, a, reach) for k in range(2)))
+            return closed_forms.independent(
+                *(closed_forms.thresholded(table.count(k), line, a, reach) for k in range(2))
+            )
 
-        delta = laws.histogram_delta(line, a)
+        delta = closed_forms.histogram_delta(line, a)
         most = 3 if fast else 5
         verdict = check(law, tables(2, most), 1 / a, watch)
         rows.append(exact_row(
@@ -156,7 +158,7 @@ def local(fast: bool, watch: Watch) -> list[Row]:
 
 def _within(ratio: Fraction, name: str) -> bool:
     """Specimens are built for ε = 1, Warner's for 3 to 1."""
-    from privjail.verify.intervals import ball, precision
+    from privjail.verify.laws.intervals import ball, precision
 
     with precision():
         return ratio == 3 if "yes/no" in name else bool(ball(ratio) <= ball(1).exp())
@@ -165,7 +167,7 @@ def _within(ratio: Fraction, name: str) -> bool:
 def _drawn_as_stated(channel: Channel, table: list[Law], n: int = 40_000) -> bool:
     import numpy as np
 
-    from privjail.verify.fit import fits
+    from privjail.verify.checks.fit import fits
 
     last = channel.domain.size - 1
     drawn = channel.draw(np.full(n, last, dtype=np.int64))
@@ -207,7 +209,7 @@ def _rho_cases() -> Iterator[tuple[Fraction, int, Fraction]]:
 
 def _gaussian_rho(watch: Watch) -> Row:
     """D_α ≤ α·ρ for the discrete law itself, at the widths that the library draws with and at narrow ones."""
-    from privjail.verify.intervals import ball, discrete_gaussian_renyi, precision, upper
+    from privjail.verify.laws.intervals import ball, discrete_gaussian_renyi, precision, upper
 
     above, share, cases = 0.0, 0.0, 0
     with precision(600):  # wide noise: the claim itself is near 2⁻¹⁰⁹
@@ -227,7 +229,7 @@ def _gaussian_rho(watch: Watch) -> Row:
 
 def _gaussian_approx(fast: bool, watch: Watch) -> Row:
     """δ of the σ that is drawn with, plus the room for rounding, against the δ that is paid."""
-    from privjail.verify.intervals import ball, gaussian_delta, precision, upper
+    from privjail.verify.laws.intervals import ball, gaussian_delta, precision, upper
 
     worst, cases = 0.0, 0
     epsilons = [Fraction(1, 10), ONE, Fraction(5), Fraction(10), Fraction(20)]
@@ -254,7 +256,14 @@ def _gaussian_approx(fast: bool, watch: Watch) -> Row:
 
 def _gaussian_gap(fast: bool, watch: Watch) -> Row:
     """The lemma behind that room: discrete and rounded noise differ by at most 1/(12 s²)."""
-    from privjail.verify.intervals import ball, discrete_gaussian_delta, gaussian_delta, precision, rounding_gap, upper
+    from privjail.verify.laws.intervals import (
+        ball,
+        discrete_gaussian_delta,
+        gaussian_delta,
+        precision,
+        rounding_gap,
+        upper,
+    )
 
     worst, widths = 0.0, (1, 2, 5) if fast else (1, 2, 3, 5, 8, 12, 20)
     with precision():

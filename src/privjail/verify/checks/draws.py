@@ -8,10 +8,10 @@ from itertools import product
 from math import exp
 
 from privjail.mechanisms.noise import Noise
-from privjail.verify import laws
-from privjail.verify.fit import fits, fits_law
-from privjail.verify.law import Decay, Law
-from privjail.verify.row import Row, Watch
+from privjail.verify.checks.fit import fits, fits_law
+from privjail.verify.checks.row import Row, Watch
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.law import Decay, Law
 
 OFF = (0.7, 1.3)
 Stated = Callable[[Sequence[int], Fraction, Decay], Law]
@@ -56,8 +56,8 @@ def draws(fast: bool, watch: Watch) -> list[Row]:
     rows = [_added("discrete Laplace draws", Noise().laplace, _laplace, n)]
     rows.append(_added("discrete Gaussian draws", Noise().gaussian, _gaussian, n))
     half, noise = Fraction(1, 2), Noise()
-    rows.append(_chosen("exponential choice", lambda s: noise.exponential(s, half), laws.exponential, 4000))
-    rows.append(_chosen("permute and flip", lambda s: noise.noisy_max(s, 2.0), laws.permute_and_flip, 4000))
+    rows.append(_chosen("exponential choice", lambda s: noise.exponential(s, half), closed_forms.exponential, 4000))
+    rows.append(_chosen("permute and flip", lambda s: noise.noisy_max(s, 2.0), closed_forms.permute_and_flip, 4000))
     watch()
     return rows
 
@@ -65,7 +65,7 @@ def draws(fast: bool, watch: Watch) -> list[Row]:
 def renyi_cost(fast: bool, watch: Watch) -> list[Row]:
     """What a Rényi budget is charged for a pure ε: at least the divergence of randomised response, the worst of all."""
     from privjail.budget.notions import pure_renyi
-    from privjail.verify.intervals import ball, precision, renyi, upper
+    from privjail.verify.laws.intervals import ball, precision, renyi, upper
 
     worst, cases = 0.0, 0
     with precision():

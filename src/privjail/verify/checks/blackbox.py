@@ -1,6 +1,6 @@
 """A black-box auditor: run any release on two neighbouring inputs, and bound its ε from below with confidence.
 
->>> from privjail.verify.blackbox import lower_bound
+>>> from privjail.verify.checks.blackbox import lower_bound
 >>> import secrets
 >>> def honest_half_of_the_time(answer):
 ...     return answer if secrets.randbelow(2) else secrets.choice(["yes", "no"])
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.verify.events import Event, Seen, features
+from privjail.verify.checks.events import Event, Seen, features
 
 Release = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from privjail.catalogue.schema import UNDECLARED, Schema, read_schema
 from privjail.errors import SchemaError
-from privjail.verify.audit_data import dummy, edited
+from privjail.verify.audit.data import dummy, edited
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs a program in one world and writes down what it shows. Started by audit.py: imports once, forks for each run.
+"""Runs a program in one world and writes down what it shows. Started by auditor.py: imports once, forks for each run.
 
 The library is left as it is, but for four doors: opening data gives the world's rows; a release gives the first
 world's answers; connecting leads to the auditor's jail; and the engine notes who else looks into it.
@@ -35,9 +35,9 @@ from privjail.ops.rows.window import Lag, Window
 from privjail.plan.rows import Rows
 from privjail.release import Query, ReleaseGate
 from privjail.verify import certificate
-from privjail.verify.audit_data import dummy, edited
-from privjail.verify.audit_taps import Taps
-from privjail.verify.audit_trace import LIBRARY, Fingerprint, Trace
+from privjail.verify.audit.data import dummy, edited
+from privjail.verify.audit.taps import Taps
+from privjail.verify.audit.trace import LIBRARY, Fingerprint, Trace
 
 MOST_ROWS = 400  # of a table whose rows are noted
 CHILDREN = 5  # seconds to wait for processes that the program left behind

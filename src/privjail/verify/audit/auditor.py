@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from privjail.errors import DPError
-from privjail.verify.audit_compare import Finding, apart, claimed, differences, judged
-from privjail.verify.audit_data import EDITS
-from privjail.verify.audit_jail import Given, served
+from privjail.verify.audit.compare import Finding, apart, claimed, differences, judged
+from privjail.verify.audit.data import EDITS
+from privjail.verify.audit.jail import Given, served
 
 NEIGHBOURS = 5  # of each data set, if nothing else is asked for
 ROWS = 60
@@ -54,7 +54,7 @@ class Auditor:
         self._seconds = seconds
         self._folder = Path(tempfile.mkdtemp(prefix="privjail-audit-"))
         self._runner = subprocess.Popen(
-            [sys.executable, "-m", "privjail.verify.audit_run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "privjail.verify.audit.run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=env,
         )  # fmt: skip
         self._heard("ready")
