@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Channel, Reports, SupportChannel, TableChannel
-from privjail.local.domain import Categories
-from privjail.local.entropy import Ints, below, bernoulli
-from privjail.local.exact import Rational, probability, ratio_below
+from privjail.local.channels.channel import Channel, Reports, SupportChannel, TableChannel
+from privjail.local.channels.domain import Categories
+from privjail.local.channels.entropy import Ints, below, bernoulli
+from privjail.local.channels.exact import Rational, probability, ratio_below
 
 
 @dataclass(frozen=True)

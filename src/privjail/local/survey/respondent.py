@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Channel
-from privjail.local.exact import log_up
-from privjail.local.survey import Survey
+from privjail.local.channels.channel import Channel
+from privjail.local.channels.exact import log_up
+from privjail.local.survey.survey import Survey
 
 
 class Memory:

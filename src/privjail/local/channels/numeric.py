@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from privjail.local.channel import Floats, TableChannel
-from privjail.local.domain import Grid
+from privjail.local.channels.channel import Floats, TableChannel
+from privjail.local.channels.domain import Grid
 
 
 class NumericChannel(TableChannel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privjail.local.channel import Floats, Reports
+from privjail.local.channels.channel import Floats, Reports
 
 _WORD = 16
 _ALL = 1 << _WORD

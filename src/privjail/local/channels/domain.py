@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.exact import Rational, fraction
+from privjail.local.channels.exact import Rational, fraction
 
 Ints = npt.NDArray[np.int64]
 LARGEST_GRID = 1000  # a law on it has a million exact entries

@@ -12,21 +12,21 @@ from typing import Any, cast
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Channel, Reports, SupportChannel
-from privjail.local.domain import Categories, Domain, Grid, domain_from
-from privjail.local.duchi import Duchi
-from privjail.local.estimate import Estimate, likely, unbiased
-from privjail.local.exact import fraction
-from privjail.local.hashing import LocalHashing
-from privjail.local.kary import KaryResponse
-from privjail.local.laplace import GridLaplace
-from privjail.local.likelihood import Group
-from privjail.local.mean import Mean, mean
-from privjail.local.pbp import Strength, check_shape, shares, strengths
-from privjail.local.piecewise import Piecewise
-from privjail.local.smooth import smooth
-from privjail.local.table import Table
-from privjail.local.unary import Unary
+from privjail.local.channels.channel import Channel, Reports, SupportChannel
+from privjail.local.channels.domain import Categories, Domain, Grid, domain_from
+from privjail.local.channels.duchi import Duchi
+from privjail.local.channels.exact import fraction
+from privjail.local.channels.hashing import LocalHashing
+from privjail.local.channels.kary import KaryResponse
+from privjail.local.channels.laplace import GridLaplace
+from privjail.local.channels.pbp import Strength, check_shape, shares, strengths
+from privjail.local.channels.piecewise import Piecewise
+from privjail.local.channels.table import Table
+from privjail.local.channels.unary import Unary
+from privjail.local.estimation.estimate import Estimate, likely, unbiased
+from privjail.local.estimation.likelihood import Group
+from privjail.local.estimation.mean import Mean, mean
+from privjail.local.estimation.smooth import smooth
 
 METHODS = ("smooth", "ml", "unbiased", "mean")
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channel import Floats
-from privjail.local.estimate import quantile
-from privjail.local.likelihood import Group
-from privjail.local.numeric import NumericChannel
-from privjail.local.pbp import Strength
+from privjail.local.channels.channel import Floats
+from privjail.local.channels.numeric import NumericChannel
+from privjail.local.channels.pbp import Strength
+from privjail.local.estimation.estimate import quantile
+from privjail.local.estimation.likelihood import Group
 
 
 @dataclass(frozen=True)

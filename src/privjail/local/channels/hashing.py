@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
-from privjail.local.domain import Categories
-from privjail.local.entropy import Bools, Ints, below, bernoulli
-from privjail.local.exact import Rational, probability, ratio_below
+from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
+from privjail.local.channels.domain import Categories
+from privjail.local.channels.entropy import Bools, Ints, below, bernoulli
+from privjail.local.channels.exact import Rational, probability, ratio_below
 
 LARGEST = 2**26  # different reports that are counted at once: 512 MiB
 

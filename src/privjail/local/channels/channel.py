@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privjail.errors import SchemaError
-from privjail.local.domain import Domain
-from privjail.local.entropy import Ints, choose
-from privjail.local.exact import log_up
+from privjail.local.channels.domain import Domain
+from privjail.local.channels.entropy import Ints, choose
+from privjail.local.channels.exact import log_up
 
 Floats = npt.NDArray[np.float64]
 Reports = npt.NDArray[Any]  # int64 codes; for unary encoding, packed bits, one row a report

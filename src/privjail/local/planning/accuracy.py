@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Floats, SupportChannel
-from privjail.local.likelihood import Group
-from privjail.local.survey import Survey
+from privjail.local.channels.channel import Floats, SupportChannel
+from privjail.local.estimation.likelihood import Group
+from privjail.local.survey.survey import Survey
 
 _NOBODY = np.zeros(0, dtype=np.int64)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channel import Channel
-from privjail.local.exact import Rational, fraction, log_up
+from privjail.local.channels.channel import Channel
+from privjail.local.channels.exact import Rational, fraction, log_up
 
 Mix = Mapping[str, Rational]
 

@@ -9,9 +9,9 @@ from itertools import product
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.local.channel import Channel, TableChannel
-from privjail.local.domain import Domain
-from privjail.local.exact import Rational, probability
+from privjail.local.channels.channel import Channel, TableChannel
+from privjail.local.channels.domain import Domain
+from privjail.local.channels.exact import Rational, probability
 
 
 @dataclass(frozen=True)

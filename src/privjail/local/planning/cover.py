@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privjail.errors import PlanError
-from privjail.local.lp import maximum
+from privjail.local.planning.lp import maximum
 
 
 @dataclass(frozen=True)

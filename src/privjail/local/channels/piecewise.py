@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Reports
-from privjail.local.domain import Grid
-from privjail.local.entropy import Ints, below, bernoulli
-from privjail.local.exact import Rational, fraction, ratio_below
-from privjail.local.numeric import NumericChannel
+from privjail.local.channels.channel import Reports
+from privjail.local.channels.domain import Grid
+from privjail.local.channels.entropy import Ints, below, bernoulli
+from privjail.local.channels.exact import Rational, fraction, ratio_below
+from privjail.local.channels.numeric import NumericChannel
 
 
 @dataclass(frozen=True)

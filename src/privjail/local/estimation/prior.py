@@ -13,7 +13,7 @@ from math import log
 
 import numpy as np
 
-from privjail.local.channel import Floats
+from privjail.local.channels.channel import Floats
 
 EVENNESS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
 FLAT = ((30.0, 0.15), (1e3, 0.015))  # evenness of answers that are neither empty nor outliers, and its weight

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channel import Channel, Floats, Reports, SupportChannel
-from privjail.local.domain import Categories
-from privjail.local.entropy import Ints, bernoulli
-from privjail.local.exact import GRID, Rational, probability, ratio_below
+from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel
+from privjail.local.channels.domain import Categories
+from privjail.local.channels.entropy import Ints, bernoulli
+from privjail.local.channels.exact import GRID, Rational, probability, ratio_below
 
 _BLOCK = 1 << 16  # reports unpacked at a time
 _ROWS = 255 * 64  # reports counted at a time

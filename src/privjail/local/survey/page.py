@@ -13,16 +13,16 @@ from importlib import resources
 from typing import Any
 
 from privjail.errors import RefusedError
-from privjail.local.channel import Channel, TableChannel
-from privjail.local.hashing import LocalHashing
-from privjail.local.kary import KaryResponse
-from privjail.local.survey import Survey
-from privjail.local.unary import Unary
+from privjail.local.channels.channel import Channel, TableChannel
+from privjail.local.channels.hashing import LocalHashing
+from privjail.local.channels.kary import KaryResponse
+from privjail.local.channels.unary import Unary
+from privjail.local.survey.survey import Survey
 
 
 def page(survey: Survey) -> str:
     """The whole page as text."""
-    template = resources.files("privjail.local").joinpath("page.html").read_text(encoding="utf-8")
+    template = resources.files("privjail.local.survey").joinpath("page.html").read_text(encoding="utf-8")
     data = {
         "question": survey.question,
         "hidden": survey.hidden,

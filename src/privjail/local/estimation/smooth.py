@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privjail.errors import RefusedError
-from privjail.local.channel import Floats, SupportChannel
-from privjail.local.estimate import Estimate, likely, unbiased
-from privjail.local.kary import KaryResponse
-from privjail.local.likelihood import Group
-from privjail.local.prior import Prior, priors
+from privjail.local.channels.channel import Floats, SupportChannel
+from privjail.local.channels.kary import KaryResponse
+from privjail.local.estimation.estimate import Estimate, likely, unbiased
+from privjail.local.estimation.likelihood import Group
+from privjail.local.estimation.prior import Prior, priors
 
 FEW = 3  # answers; two free numbers, where Stein's effect begins only at three
 _CELLS, _REACH = 20, 6.0  # cells of 0.6 standard errors with two points each, six errors to either side

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.local.channel import Channel
-from privjail.local.pbp import strengths
-from privjail.local.plan import Plan
+from privjail.local.channels.channel import Channel
+from privjail.local.channels.pbp import strengths
+from privjail.local.planning.plan import Plan
 
 HIDDEN, PUBLIC = "#1b6ca8", "#c1440e"
 

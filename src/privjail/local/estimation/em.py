@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.local.channel import Floats
-from privjail.local.likelihood import Likelihood
+from privjail.local.channels.channel import Floats
+from privjail.local.estimation.likelihood import Likelihood
+from privjail.simplex import nearest_on_simplex
 
 SLACK = 0.002  # log likelihood for each answer; sampling error alone moves it by about ½ for each
 
@@ -95,13 +96,8 @@ def _bend(
 
 
 def _top(start: Floats, slope: Floats, bend: Floats) -> Floats:
-    """max(0, start + (slope − λ)/bend), with the λ that makes them add up to 1."""
-    # An answer is above 0 while λ < fall. Taken in falling order, the first m give λ in closed form.
-    fall = start * bend + slope
-    order = np.argsort(-fall)
-    lambdas = (np.cumsum((fall / bend)[order]) - 1) / np.cumsum(1 / bend[order])
-    last = int(np.flatnonzero(fall[order] > lambdas)[-1])
-    there = np.maximum((fall - lambdas[last]) / bend, 0)
+    """max(0, start + (slope − λ)/bend), with the λ that makes them add up to 1: a projection in units of 1/bend."""
+    there = nearest_on_simplex(start + slope / bend, 1.0, 1 / bend)
     return np.asarray(there / there.sum(), dtype=np.float64)
 
 

@@ -13,11 +13,11 @@ from statistics import NormalDist
 import numpy as np
 
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channel import Floats, SupportChannel, TableChannel
-from privjail.local.em import SLACK, maximise
-from privjail.local.likelihood import Group, Likelihood, likelihood
-from privjail.local.pbp import Strength
-from privjail.local.simplex import project
+from privjail.local.channels.channel import Floats, SupportChannel, TableChannel
+from privjail.local.channels.pbp import Strength
+from privjail.local.estimation.em import SLACK, maximise
+from privjail.local.estimation.likelihood import Group, Likelihood, likelihood
+from privjail.simplex import nearest_on_simplex
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def likely(
     parts = [likelihood(group) for group in filled]
     linear = unbiased(filled, level)  # refuses what cannot be told apart, and bounds the errors
     # A start nearby, strictly inside: EM multiplies, so it never leaves a 0.
-    near = 0.9 * project(linear.frequencies) + 0.1 / _size(filled)
+    near = 0.9 * nearest_on_simplex(linear.frequencies) + 0.1 / _size(filled)
     fit = maximise(parts, _size(filled), slack=slack, start=near, progress=progress)
     errors = linear.errors
     if _size(filled) <= 1024:

@@ -13,16 +13,16 @@ from fractions import Fraction
 from typing import Protocol
 
 from privjail.errors import BudgetError, PlanError
-from privjail.local.accuracy import expected_error
-from privjail.local.channel import Channel
-from privjail.local.cover import Affine, Pattern, best_cover
-from privjail.local.domain import Categories
-from privjail.local.exact import Rational, fraction, ratio_below
-from privjail.local.kary import KaryResponse
-from privjail.local.pbp import Mix, shares
-from privjail.local.survey import Survey
-from privjail.local.table import Table
-from privjail.local.unary import Unary
+from privjail.local.channels.channel import Channel
+from privjail.local.channels.domain import Categories
+from privjail.local.channels.exact import Rational, fraction, ratio_below
+from privjail.local.channels.kary import KaryResponse
+from privjail.local.channels.pbp import Mix, shares
+from privjail.local.channels.table import Table
+from privjail.local.channels.unary import Unary
+from privjail.local.planning.accuracy import expected_error
+from privjail.local.planning.cover import Affine, Pattern, best_cover
+from privjail.local.survey.survey import Survey
 
 LARGEST_MENU = 4
 

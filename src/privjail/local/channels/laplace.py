@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.local.domain import Grid
-from privjail.local.exact import Rational, fraction, probability, ratio_below
-from privjail.local.numeric import NumericChannel
+from privjail.local.channels.domain import Grid
+from privjail.local.channels.exact import Rational, fraction, probability, ratio_below
+from privjail.local.channels.numeric import NumericChannel
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import TypeVar
 import numpy as np
 
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channel import Channel, Floats, Reports, SupportChannel, TableChannel
-from privjail.local.entropy import Ints
-from privjail.local.hashing import LocalHashing
-from privjail.local.kary import KaryResponse
-from privjail.local.packed import Bits
-from privjail.local.unary import Unary, odds_by_weight
+from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel, TableChannel
+from privjail.local.channels.entropy import Ints
+from privjail.local.channels.hashing import LocalHashing
+from privjail.local.channels.kary import KaryResponse
+from privjail.local.channels.unary import Unary, odds_by_weight
+from privjail.local.estimation.packed import Bits
 
 C = TypeVar("C", bound=Channel)
 _ENTRIES = 2**24  # the largest dense array of (distinct report, answer) pairs: 128 MiB
