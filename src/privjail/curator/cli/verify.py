@@ -40,7 +40,7 @@ def audit(
     No real data is needed or touched. All runs get the same answers, so whatever still differs is a leak. The exit
     status is 1 if a leak was found.
     """
-    from privjail.verify.audit import audit as run
+    from privjail.verify.audit.auditor import audit as run
 
     given = {**_from_jail(jail), **dict(map(_given, data or []))}
     shown = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -62,7 +62,7 @@ def audit(
 
 def _given(text: str) -> tuple[str, Any]:
     from privjail.curator.folder import _schema_dict
-    from privjail.verify.audit_jail import Given
+    from privjail.verify.audit.jail import Given
 
     name, equals, rest = text.partition("=")
     schema, *options = rest.split(",")
@@ -80,7 +80,7 @@ def _from_jail(folder: Path | None) -> dict[str, Any]:
         return {}
     from privjail.budget.notions import name_of
     from privjail.curator.folder import JailFolder
-    from privjail.verify.audit_jail import Given
+    from privjail.verify.audit.jail import Given
 
     found = {}
     for name, entry in JailFolder(folder).state.datasets.items():
