@@ -20,25 +20,25 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-_alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary would hold, with less work
+_alive: dict[tuple[Any, ...], _Entry] = {}  # from class and fields to the node; faster than a WeakValueDictionary
 _building = threading.RLock()
 set_frozen = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
-# 256 bits: whoever finds two expressions of one name can have one partition of the data counted as another.
-# Copied for each name: that takes half as long as to make one.
+# 256 bits: with two expressions of the same name, one partition of the data could be charged as another.
+# Each digest starts from a copy of this: copying takes half as long as making a new one.
 EMPTY = blake2b(digest_size=32)
 LONGEST, HEAD = 240, 80  # characters of a node's text, and how many of them are its beginning if it is cut
 
 
 class _Entry(weakref.ref["Node"]):
-    """A reference to a node that knows under which key it stands."""
+    """A weak reference to a node, with the key under which it is registered."""
 
     __slots__ = ("key",)
     key: tuple[Any, ...]
 
 
 def _forget(gone: Any) -> None:
-    """Called when a node was dropped; another one for the same fields may stand in its place by now."""
+    """Called when a node is freed. A new node may already be registered under the same key."""
     key = gone.key
     with _building:
         if _alive.get(key) is gone:
@@ -58,13 +58,13 @@ class Interned(type):
             entry.key = key
             with _building:
                 node = _alive.setdefault(key, entry)()
-                if node is None:  # another one was here, which is gone but not forgotten yet
+                if node is None:  # an entry was left of a node that is already freed
                     node = made
                     _alive[key] = entry
         return node
 
     def _build(cls, key: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        """What the dataclass's own __init__ would do, in one step: frozen fields are slow to set one by one."""
+        """Set the fields, as the dataclass's own __init__ would; that one is slow for frozen classes."""
         names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
         if len(args) != len(names):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
@@ -85,7 +85,7 @@ class Node(metaclass=Interned):
 
     kind: ClassVar[str] = ""
 
-    # Made when they are first asked for. Not in __dict__: an object whose __dict__ was never touched is smaller.
+    # Computed on first use. The defaults are attributes of the class: a node without entries of its own is smaller.
     _digest: bytes | None = None
     _name: str | None = None
     _shown: str | None = None
@@ -137,7 +137,7 @@ class Node(metaclass=Interned):
         return ""
 
     def quotes(self) -> Iterator[Node]:
-        """The nodes whose texts ours is made of, one by one: what would be cut off anyway need not be made."""
+        """The nodes whose texts are part of this one's, one by one: texts that would be cut off are not made."""
         return iter(children(self))
 
     def shown(self) -> str:
@@ -156,8 +156,8 @@ class Node(metaclass=Interned):
         known = self._height
         if known is not None:
             return known
-        # The walk alone would do. But a server asks for each new node, whose inputs have mostly been asked for: then
-        # this loop takes two thirds of the time.
+        # The walk below would be enough. A server asks for the height of each new node, whose inputs mostly have theirs:
+        # for those this loop takes two thirds of the time.
         known = 0
         for child in children(self):
             below = child._height
@@ -184,7 +184,7 @@ class Node(metaclass=Interned):
 
 
 registry: dict[str, type[Node]] = {}
-classes: set[type] = set()  # all that are nodes: ``type(x) in classes`` is isinstance(x, Node), several times faster
+classes: set[type] = set()  # all node classes: ``type(x) in classes`` is a fast isinstance(x, Node)
 
 
 def inputs_first(
@@ -192,9 +192,9 @@ def inputs_first(
 ) -> Iterator[T]:
     """Yield these nodes and everything below them, each once and after all that is below it.
 
-    ``below`` gives the nodes directly below one. ``known`` tells which nodes need no visit (nor what is below them);
-    whoever gives it must make ``known`` true for each node before asking for the next one. Otherwise the walk itself
-    remembers where it has been. ``below`` may be a generator: it is resumed when the nodes that it gave are done.
+    ``below`` gives the nodes directly below one. ``known`` says which nodes to skip, with all that is below them; the
+    caller must make it true for each node before taking the next one. Without ``known``, the walk keeps a set of the
+    nodes it has visited. ``below`` may be a generator: it is resumed when the nodes that it yielded are done.
 
     >>> list(inputs_first([6], lambda n: [d for d in range(1, n) if n % d == 0]))
     [1, 2, 3, 6]
@@ -204,8 +204,8 @@ def inputs_first(
         known, visited = seen.__contains__, seen.add
     else:
         visited = None
-    path = [iter(nodes)]  # what is still to be visited, below each node on the way down
-    users: list[T] = []  # these nodes: users[i] uses what path[i + 1] gives
+    path = [iter(nodes)]  # for each node on the way down: which nodes below it are still to be visited
+    users: list[T] = []  # the nodes on the way down: path[i + 1] yields the inputs of users[i]
     while path:
         for node in path[-1]:
             if not known(node):
@@ -248,7 +248,7 @@ def _quotes(node: Node) -> Iterator[Node]:
     return node.quotes()
 
 
-# In C: the walk asks at each step.
+# attrgetter runs in C; the walk calls these at every step.
 _has_digest, _has_height = attrgetter("_digest"), attrgetter("_height")
 
 
@@ -267,11 +267,11 @@ class Lit(Node):
     spelling: str
 
     _value: ClassVar[Any] = NOT_YET
-    _children, _height, _shown = (), 1, ""  # of every constant: a list of thousands need not be walked for them
+    _children, _height, _shown = (), 1, ""  # the same for all constants: long lists of them need not be walked
 
     @staticmethod
     def of(value: Any) -> Lit:
-        if type(value) is str:  # by far the most
+        if type(value) is str:  # the most frequent
             return Lit("text", value)
         if type(value) is float:  # edges of histograms come by the hundred
             return Lit("float", value.hex())
@@ -342,7 +342,7 @@ def _spell(parts: Iterable[Any]) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
-        if type(part) in classes:  # by far the most
+        if type(part) in classes:  # the most frequent
             out.append(b"N32:" + (part._digest or part.digest()))
             continue
         if isinstance(part, str):
