@@ -156,8 +156,8 @@ class Node(metaclass=Interned):
         known = self._height
         if known is not None:
             return known
-        # The walk below would be enough. A server asks for the height of each new node, whose inputs mostly have theirs:
-        # for those this loop takes two thirds of the time.
+        # The walk below would be enough. But a server asks for the height of each new node, whose inputs mostly know
+        # theirs: then this loop takes two thirds of the time.
         known = 0
         for child in children(self):
             below = child._height

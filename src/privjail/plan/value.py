@@ -153,7 +153,8 @@ class Facts(NamedTuple):
     """How far a value can move, and where.
 
     ``cells``: the parts of the data that it depends on. ``has_constant_bound``: some part of its distance is a
-    constant, not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
+    constant, not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction
+    (or none).
     """
 
     joint: Sensitivity
