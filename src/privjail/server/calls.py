@@ -30,7 +30,7 @@ class Calls:
         self._lock = threading.Lock()
 
     def admit(self, user: str) -> Call | None:
-        """Admit a call of this user, or return None if there are too many. An admitted call must be passed to ``end``."""
+        """Admit a call of this user, or return None if too many are open. Pass an admitted call to ``end``."""
         with self._lock:
             if self._of_user[user] >= self._limits.calls_per_user or len(self._open) >= self._limits.calls:
                 return None

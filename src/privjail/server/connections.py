@@ -81,7 +81,7 @@ class Connections:
                 if _ends(connection) == (
                     port,
                     peer,
-                ):  # otherwise it has ended, and its descriptor now belongs to another file
+                ):  # else it has ended, and the number is now another file's
                     connection.shutdown(socket.SHUT_RDWR)
         return len(ending)
 
