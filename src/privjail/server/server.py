@@ -297,9 +297,8 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
     if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
-    gc.set_threshold(
-        100_000, 10, 10
-    )  # reference counting frees most objects of a plan; frequent cycle collection wastes time
+    # Reference counting frees most objects of a plan; frequent cycle collection wastes time.
+    gc.set_threshold(100_000, 10, 10)
     Noise().laplace(1.0, 1)  # load the samplers now: a deadline could interrupt their import later
     if options.ledger_url is None and not machine_run():
         log.warning(NO_RUN)

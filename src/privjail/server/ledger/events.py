@@ -1,7 +1,7 @@
-"""The ledger's events: everything that ever happened, in one chain that cannot be changed unnoticed.
+"""The ledger's events, in one hash chain: a change of an earlier event is noticed.
 
-Curators' decisions and analysts' charges are lines of one append-only log. Each line's hash covers the line
-before it, so a changed, missing or reordered line breaks the chain; the state is what all lines together say.
+Curators' decisions and analysts' charges are entries of one append-only log. Each entry's hash covers the entry
+before it, so a changed, missing or reordered entry breaks the chain. The state follows from all entries in order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from privjail.errors import DPError
 
-VERSION = 3  # of a jail's folder and its ledger; 3: names of partitions have 256 bits
+VERSION = 3  # version of a jail's folder and ledger; 3: names of partitions have 256 bits
 GENESIS = "0" * 64
 SPELLER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -30,11 +30,11 @@ class Event:
     seq: int
     hash: str
     body: dict[str, Any]
-    text: str = field(default="", compare=False, repr=False)  # the body spelled, where it was just made
+    text: str = field(default="", compare=False, repr=False)  # the serialised body, if it was just made
 
 
 def spelled(body: dict[str, Any] | str) -> str:
-    """One spelling for one body."""
+    """The canonical text of a body."""
     return SPELLER.encode(body)
 
 
@@ -51,7 +51,7 @@ def linked(previous: Event | None, body: dict[str, Any]) -> Event:
 
 
 def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
-    """An event read from disk, if it continues the chain."""
+    """An event read from disk; raises if it does not continue the chain."""
     before = GENESIS if previous is None else previous.hash
     expected = 1 if previous is None else previous.seq + 1
     if seq != expected or not isinstance(text, str) or chained(before, expected, text) != hash_:

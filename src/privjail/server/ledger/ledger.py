@@ -1,4 +1,4 @@
-"""The durable ledger: one writer at a time, checked and kept before any data is touched."""
+"""The durable ledger: one writer at a time; a charge is checked and stored before any data is read."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 from privjail.server.limits import LimitError
 
 T = TypeVar("T")
-PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
-ENTRIES = 2_048  # bytes of the entries of one request, besides what its charge says and its answer
-REPEATS = 4  # times that a request is run again, because the jail ended or failed before it was answered
+PATIENCE = 15.0  # seconds to wait for a shared ledger whose connection was lost
+ENTRIES = 2_048  # bytes of the entries of one request, without the text of its charge and its answer
+REPEATS = 4  # times that a request is run again after the jail stopped or failed before the answer
 
 
 def dataset_of(cell: Cell) -> str:
@@ -31,7 +31,7 @@ def dataset_of(cell: Cell) -> str:
 
 
 class DurableLedger:
-    """Events on disk, and the state that they add up to in memory."""
+    """Events on disk, and in memory the state that follows from them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class DurableLedger:
             self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
+        """Apply an entry. One that is not understood stops the ledger: to go on would ignore it."""
         try:
             self.state.apply(event)
         except Exception:
@@ -50,7 +50,7 @@ class DurableLedger:
             raise
 
     def refresh(self) -> None:
-        """Take in what others wrote."""
+        """Read the entries that other processes wrote."""
         with self._lock:
             self._again(self._refresh)
 
@@ -65,7 +65,7 @@ class DurableLedger:
         self.decide(lambda state: body)
 
     def decide(self, make: Callable[[State], dict[str, Any]]) -> None:
-        """Append a curator's decision that is made on the newest state: nothing can happen in between."""
+        """Append a curator's decision on the newest state. No other entry can come in between."""
         with self._lock:
             with self._store.writing() as writing:
                 self._refresh()
@@ -74,9 +74,9 @@ class DurableLedger:
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
                caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
-        """Charge a request once: check every limit and write it down, or raise and write nothing.
+        """Charge a request once: check every limit and write the charge, or raise and write nothing.
 
-        ``room`` says how much its answer takes at most, and how much may be kept for its user.
+        ``room``: the most bytes of its answer, and how many bytes may be kept for its user.
         """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
         said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
@@ -93,7 +93,7 @@ class DurableLedger:
                     if known is None:
                         if room is not None:
                             room.check(self.state.kept[user] + kept)
-                        # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
+                        # Added now, so that the limits are checked for the total; undone if the entry is not stored.
                         take_back = self.state.spend(user, listed, caps)
                         entry = self._charge(user, request, digest, said)
                         writing.append(entry)
@@ -123,7 +123,7 @@ class DurableLedger:
         }
 
     def _repeat(self, user: str, request: str) -> dict[str, Any]:
-        """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
+        """The entry of another attempt. Attempts are limited, since each takes the time of a release."""
         self._may_be_answered(user, request)
         if self.state.repeats[user, request] >= REPEATS:
             raise LedgerError(
@@ -141,7 +141,7 @@ class DurableLedger:
         self._enter("failed", user, request, lambda: True)
 
     def _enter(self, what: str, user: str, request: str, holds: Callable[[], bool]) -> None:
-        """Append what became of a request, if that still holds."""
+        """Append what became of a request, if ``holds`` is still true in the newest state."""
 
         def once() -> None:
             event = None
@@ -156,15 +156,15 @@ class DurableLedger:
             self._again(once)
 
     def earlier(self, user: str, request: str, digest: str) -> bytes | None:
-        """What was answered when the same was asked before, if it was.
+        """The stored answer of an earlier run of the same request, or None.
 
-        What another jail has answered just now may not be known yet: then it is found when the answer is to be kept.
+        An answer that another jail gave a moment ago may not be read yet. Then it is found when ours is to be stored.
         """
         with self._lock:
             return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
-        """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
+        """The stored answer. If it was lost, the request gets no new one: the analyst may have seen the old one."""
         with self._lock:
             self.refresh()
             self._may_be_answered(user, request)
@@ -177,7 +177,7 @@ class DurableLedger:
         return body
 
     def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
-        """Keep an answer before it is sent; the first one kept is the one that is sent."""
+        """Store an answer before it is sent. If one is already stored, that one is sent."""
         entry = {"type": "answer", "user": user, "request": request, "sha256": hashlib.sha256(body).hexdigest()}
 
         def once() -> bool:
@@ -200,7 +200,7 @@ class DurableLedger:
         return kept
 
     def _may_be_answered(self, user: str, request: str) -> None:
-        """Refuse a request that is known to have no answer."""
+        """Refuse a request that will never be answered."""
         if (user, request) in self.state.given_up:
             raise LedgerError(
                 "this request took longer than this jail allows; it stays charged, and is not run again",
@@ -214,7 +214,7 @@ class DurableLedger:
             )
 
     def _again(self, work: Callable[[], T]) -> T:
-        """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""
+        """Run an idempotent action, and repeat it if the connection to the shared ledger is lost meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -225,7 +225,7 @@ class DurableLedger:
                 time.sleep(0.2)
 
     def rows(self) -> list[Row]:
-        """All entries as they are stored."""
+        """All entries as stored."""
         return self._store.since(FIRST)
 
     def close(self) -> None:
@@ -234,7 +234,7 @@ class DurableLedger:
 
 @dataclass(frozen=True)
 class Room:
-    """How much an answer takes at most, and how much may be kept for its user: both in bytes."""
+    """The most bytes of an answer, and how many bytes may be kept for its user."""
 
     answer: int = 0
     most: int | None = None
@@ -255,7 +255,7 @@ class NotionOf:
 
 @dataclass
 class RequestLedger:
-    """The ledger as one request of one user sees it; what release.py charges."""
+    """The ledger for one request of one user: what release.py charges."""
 
     ledger: DurableLedger
     user: str

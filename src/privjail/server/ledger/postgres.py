@@ -39,8 +39,8 @@ def _psycopg() -> Any:
 class PostgresStore(Store):
     """A shared database. Each jail keeps its own anchor of the newest entry that it has written.
 
-    The note is written after its entry: other jails go on writing while this one is down, so it cannot owe an
-    entry to the ledger. A charge is noted before its data is touched.
+    The note is written after its entry: other jails go on writing while this one is down, so a noted entry could not be
+    added later. A charge is noted before its data is read.
     """
 
     def __init__(self, url: str, folder: Path, new: bool = False) -> None:
@@ -61,13 +61,13 @@ class PostgresStore(Store):
                     raise other_version("the ledger in this database")
 
     def _db(self) -> Any:
-        """The connection, made again if it was lost."""
+        """The connection; a lost one is replaced."""
         if self._conn is None or self._conn.closed or self._conn.broken:
             try:
                 conn = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
             except self._psycopg.Error as e:
                 raise StoreLost("the PostgreSQL server of the ledger cannot be reached") from e
-            # A snapshot from before the lock was taken would not show what the last writer wrote.
+            # With a snapshot from before the lock, we would not see what the last writer wrote.
             conn.isolation_level = self._psycopg.IsolationLevel.READ_COMMITTED
             conn.execute("SET synchronous_commit = on")
             if conn.execute("SHOW fsync").fetchone() != ("on",):
@@ -80,7 +80,7 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """The driver's errors as ours. Their texts may quote what is stored, their names do not."""
+        """The driver's errors as ours. Only their names are shown: their texts may quote stored data."""
         try:
             yield
         except (json.JSONDecodeError, RecursionError):
@@ -128,7 +128,7 @@ class PostgresStore(Store):
                 if writing.appended and self.last is not None:
                     self._note(self.last)
             except BaseException:
-                # Where it broke at the commit or after it, the entry may be there: then it is found as news.
+                # If the connection broke during the commit, the entry may be stored: then the next read finds it.
                 writing.take_back()
                 raise
 

@@ -1,4 +1,4 @@
-"""What the events add up to: data sets, users, groups, grants, and what each has spent."""
+"""The state that follows from the events: data sets, users, groups, grants, and what each has spent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class DatasetEntry:
     unit: Unit
     notion: Notion
     fingerprint: str
-    columns: tuple[str, ...] = ()  # as the data has them, also those that the schema does not declare
+    columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
     removed: bool = False
 
 
 @dataclass
 class UserEntry:
-    """Someone who may connect: the hash of a token, never the token."""
+    """A user who may connect, with the hash of the token; the token itself is not stored."""
 
     name: str
     token: str
@@ -48,7 +48,7 @@ class UserEntry:
 
 
 class Answered(NamedTuple):
-    """The hash of an answer, and the entry that it is kept with."""
+    """The hash of an answer, and the entry that it is stored with."""
 
     sha256: str
     seq: int
@@ -56,18 +56,18 @@ class Answered(NamedTuple):
 
 @dataclass
 class State:
-    """Built by applying events one after another; nothing else changes it."""
+    """Changed only by applying events, one after another."""
 
     datasets: dict[str, DatasetEntry] = field(default_factory=dict)
     users: dict[str, UserEntry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)  # hash of the newest token of each user: her name
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     limits: dict[Scope, Cost | None] = field(default_factory=dict)
-    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
+    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit that was set, even if it was revoked
     trees: dict[Scope, CostTree] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
-    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
-    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
+    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): its answer
+    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): perhaps answered, answer lost
     given_up: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): took too long, not run again
     repeats: Counter[tuple[str, str]] = field(default_factory=Counter)  # (user, request id): attempts after the first
     failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
@@ -88,12 +88,12 @@ class State:
             act(body)
 
     def _on_init(self, body: dict[str, Any]) -> None:
-        """The first event: says what jail this is. Entries of another version may mean something else."""
+        """The first event identifies the jail. Entries of another version may mean something else."""
         if body.get("version") != VERSION:
             raise other_version("the ledger")
 
     def _on_anchor(self, body: dict[str, Any]) -> None:
-        """The curator had the anchor renewed: logged, since it may hide a rollback."""
+        """The curator renewed the anchor. It is logged, since it may hide a rollback."""
 
     def _on_dataset(self, body: dict[str, Any]) -> None:
         name = body["name"]
@@ -157,15 +157,15 @@ class State:
         self.given_up.add((body["user"], body["request"]))
 
     def _on_failed(self, body: dict[str, Any]) -> None:
-        """A request failed after data was touched, which may have told something about the data."""
+        """A request failed after data was read: the failure itself may depend on the data."""
         self.failures[body["user"]] += 1
 
     def _on_pardon(self, body: dict[str, Any]) -> None:
-        """The curator looked into the failures of a user, and lets her go on."""
+        """The curator has looked into a user's failures, and allows her requests again."""
         del self.failures[body["name"]]
 
     def _on_lost(self, body: dict[str, Any]) -> None:
-        """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
+        """The machine stopped before these answers were on disk. They may have been sent, so no others are given."""
         self.lost.update((user, request) for user, request in body["requests"])
 
     # -- asking
@@ -196,7 +196,7 @@ class State:
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
     def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
-        """Charge a release and return how to take it back; or refuse it, if a limit does not allow it, unchanged."""
+        """Charge a release and return a function that undoes it; or raise and change nothing, if a limit forbids it."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
         groups = self.groups_of(user)
@@ -230,7 +230,7 @@ class State:
         if kind == "user":
             limits.append(("block", caps.get(dataset)))
         for whose, limit in limits:
-            # A cap of a block is about the first number only, ε or ρ. Any other limit has all of them.
+            # The analyst's cap on a block limits only the first component, ε or ρ. Other limits have all components.
             strict = whose != "block"
             if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=strict)]):
                 most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)

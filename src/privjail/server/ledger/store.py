@@ -16,24 +16,24 @@ from privjail.server.ledger.anchor import UNSETTLED, Anchor, Note, machine_run, 
 from privjail.server.ledger.events import Event, LedgerError, checked, linked, rolled_back, unanswered
 
 Row = tuple[Any, Any, Any]
-RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would give out again what is spent"
-FIRST = -(2**63)  # below any entry, so that none is overlooked
+RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would allow spent budget to be spent again"
+FIRST = -(2**63)  # before the first entry
 
 
 class StoreLost(LedgerError):
-    """The connection to the ledger was lost. What was being written is there, or is not."""
+    """The connection to the ledger was lost. Whether the last write was stored is unknown."""
 
 
 class Store:
-    """An append-only chain of events; one that says what was answered has the answer beside it."""
+    """An append-only chain of events. The event of an answer is stored together with the answer."""
 
     def __init__(self) -> None:
         self.last: Event | None = None
 
     def writing(self, synced: bool = True) -> contextlib.AbstractContextManager[Writing]:
-        """One writer at a time, in this process and others; all that is appended is kept, or none of it.
+        """A transaction, one at a time among all processes: all that is appended is stored, or nothing.
 
-        What need not be ``synced`` may be lost if the machine ends, but not if only this process does.
+        Without ``synced``, entries may be lost in a crash of the machine, but not of this process.
         """
         raise TypeError
 
@@ -42,22 +42,22 @@ class Store:
         raise TypeError
 
     def kept(self, seq: int) -> bytes | None:
-        """The answer that was kept with an entry."""
+        """The answer that was stored with an entry."""
         raise TypeError
 
     def start(self) -> list[Event]:
-        """Check the whole chain against itself and the anchor; all events, in order."""
+        """Check the whole chain, and the anchor. Returns all events in order."""
         raise TypeError
 
     def renew_anchor(self) -> None:
-        """Note the newest entry anew, whatever was noted before. Only a curator may decide this."""
+        """Write a new anchor for the newest entry, ignoring the old one. Only a curator may decide this."""
         raise TypeError
 
     def close(self) -> None:
         raise TypeError
 
     def news(self) -> list[Event]:
-        """Events that were appended since the last call, by whomever; each is checked against the chain."""
+        """Events that any process appended since the last call, each checked against the chain."""
         rows = self.since(self.last.seq if self.last else FIRST)
         if self.last is not None:
             if not rows or rows[0][:2] != (self.last.seq, self.last.hash):
@@ -73,7 +73,7 @@ class Store:
 
 
 class Writing:
-    """A transaction: append and it is kept when the block ends."""
+    """A transaction: what is appended is stored when the block ends."""
 
     def __init__(self, store: Store, insert: Callable[[Event, bytes | None], None]) -> None:
         self._store, self._insert = store, insert
@@ -89,7 +89,7 @@ class Writing:
         return event
 
     def take_back(self) -> None:
-        """Forget what was appended; what others had written before stays known."""
+        """Drop what was appended; entries of others that were read before stay."""
         if self._before:
             self._store.last = self._before[0]
 
@@ -108,7 +108,7 @@ TABLES = (
 
 
 class Guarded:
-    """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+    """SQLite's errors as ours. Only their names are shown: their texts may quote stored data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -136,11 +136,11 @@ class Guarded:
 
 
 class SQLiteStore(Store):
-    """A file, write-ahead logged. An entry is synced to disk when it is committed, but for answers.
+    """An SQLite file with a write-ahead log. Entries are synced to disk when they are committed, except answers.
 
-    Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
-    from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
-    An answer that was lost because the machine ended is never given anew: see decision 0006.
+    Each entry is noted in the anchor before it is written. So a copy of the file that lacks even one entry is noticed:
+    the entry is written again from the note, or the copy is refused (see anchor.py).
+    If a crash of the machine loses an answer, no new one is given: see decision 0006.
     """
 
     def __init__(self, folder: Path, new: bool = False) -> None:
@@ -148,8 +148,8 @@ class SQLiteStore(Store):
         self._anchor = Anchor(folder)
         self._lock, self._guarded = threading.RLock(), Guarded(folder)
         self._safe = 0  # the newest entry that is known to be on disk
-        self._run = ""  # what notes say of the machine's run, if not which one it is
-        self._version: int | None = None  # of the file, as SQLite counts the changes of others
+        self._run = ""  # written into notes instead of the machine's run, if set
+        self._version: int | None = None  # SQLite's counter of changes by other connections
         path = self._path = (folder / "ledger.sqlite").absolute()
         if new and (path.exists() or any(self._anchor.both())):
             raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
@@ -172,7 +172,7 @@ class SQLiteStore(Store):
         with self._lock, self._guarded:
             if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 raise LedgerError("the ledger's database is damaged", do=RESTORE)
-            # Inside a transaction, so that nobody else is between noting an entry and writing it.
+            # Inside a transaction, so that no other process has noted an entry and not yet written it.
             with self.writing() as writing:
                 events = self.news()
                 self._sync_log()
@@ -184,10 +184,10 @@ class SQLiteStore(Store):
             return events if not restarted else events + self._settle(events)
 
     def _settle(self, events: list[Event]) -> list[Event]:
-        """After the machine ended: enter the answers that may have been sent as lost, and note the newest entries.
+        """After a crash of the machine: enter as lost the answers that may have been sent, and note the newest entries.
 
-        Until that is done every note says that it is not: whoever starts after a crash in between does it then.
-        Requests of after the restart, by another process that was quicker, are not among them.
+        Until this is done, every note says that it is not; so after another crash it is done at the next start.
+        Requests that another process has charged after the restart are not among the lost ones.
         """
         with self.writing() as writing:
             news = self.news()
@@ -207,7 +207,7 @@ class SQLiteStore(Store):
             self._anchor.write(event.seq % 2, Note(event, self.kept(event.seq), event.seq, self._run))
 
     def _sync_log(self) -> None:
-        """See to it that what is read is on disk: a process may have ended after it wrote, before it synced."""
+        """Sync what is read: a process may have stopped after it wrote and before it synced."""
         try:
             fd = os.open(f"{self._path}-wal", os.O_RDONLY)
         except FileNotFoundError:
@@ -241,7 +241,7 @@ class SQLiteStore(Store):
                 self._db.execute("COMMIT")
             except BaseException:
                 writing.take_back()
-                self._version = None  # what is there now is read, not assumed
+                self._version = None  # read the current state again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
