@@ -116,11 +116,12 @@ def where_charged(ask: Query, notion_of: Callable[[Cell], Notion]) -> list[Charg
     privacy unit may have rows in several groups.
     """
     out: list[Charge] = []
-    for root in dict.fromkeys(cell.root for cell in ask.value.cells):
+    touched = ask.value.cells
+    for root in dict.fromkeys([cell.root for cell in touched]):
         notion = notion_of(root)
-        cells = [cell for cell in ask.value.cells if cell.root is root]
+        cells = [cell for cell in touched if cell.root is root]
         if ask.value.has_constant_bound or not ask.mechanism.proportional(notion, ask.value):
             cells = [cell.unsplit() for cell in cells]
         cost = notion.cost(ask.mechanism.loss)
-        out.extend((cell, cost) for cell in charged(cells))
+        out += [(cell, cost) for cell in charged(cells)]
     return out

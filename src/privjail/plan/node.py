@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from hashlib import blake2b
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -124,13 +124,19 @@ class Node(metaclass=Interned):
 
     def digest(self) -> bytes:
         """The name as bytes: a hash of the kind and the fields, where each node among them stands as its own digest."""
-        for each in inputs_first((self,), children, _has_digest):
-            fields = _spell(each._key[1:])
-            digest = EMPTY.copy()
-            digest.update(b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields))
-            set_frozen(each, "_digest", digest.digest())
-        assert self._digest is not None
-        return self._digest
+        for child in children(self):
+            if child._digest is None:
+                for each in inputs_first((child,), children, _has_digest):
+                    each._set_digest()
+        return self._set_digest()
+
+    def _set_digest(self) -> bytes:
+        fields = _spell(self._key[1:])
+        hashed = EMPTY.copy()
+        hashed.update(b"%bt%d:%b" % (_spelled_kind(type(self)), len(fields), fields))
+        found = hashed.digest()
+        set_frozen(self, "_digest", found)
+        return found
 
     def spell_out(self) -> str:
         """A short text for people; what uses other nodes may ask for theirs."""
@@ -142,6 +148,8 @@ class Node(metaclass=Interned):
 
     def shown(self) -> str:
         """The text of this node, made once, after those that it quotes."""
+        if self._shown is not None:
+            return self._shown
         for each in inputs_first((self,), _quotes, _has_text):
             text = each.spell_out()
             if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
@@ -156,22 +164,17 @@ class Node(metaclass=Interned):
         known = self._height
         if known is not None:
             return known
-        # The walk below would be enough. But a server asks for the height of each new node, whose inputs mostly know
-        # theirs: then this loop takes two thirds of the time.
-        known = 0
+        highest = 0
         for child in children(self):
             below = child._height
             if below is None:
-                break
-            if below > known:
-                known = below
-        else:
-            set_frozen(self, "_height", known + 1)
-            return known + 1
-        for each in inputs_first((self,), children, _has_height):
-            known = 1 + max([child._height or 0 for child in children(each)], default=0)
-            set_frozen(each, "_height", known)
-        return known
+                for each in inputs_first((child,), children, _has_height):
+                    set_frozen(each, "_height", 1 + max([c._height or 0 for c in children(each)], default=0))
+                below = child._height or 0
+            if below > highest:
+                highest = below
+        set_frozen(self, "_height", highest + 1)
+        return highest + 1
 
     def __copy__(self) -> Node:
         return self
@@ -244,12 +247,8 @@ def _has_text(node: Node) -> bool:
     return node._shown is not None  # which may be empty
 
 
-def _quotes(node: Node) -> Iterator[Node]:
-    return node.quotes()
-
-
-# attrgetter runs in C; the walk calls these at every step.
-_has_digest, _has_height = attrgetter("_digest"), attrgetter("_height")
+# These run in C; the walk calls them at every step.
+_has_digest, _has_height, _quotes = attrgetter("_digest"), attrgetter("_height"), methodcaller("quotes")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))

@@ -19,7 +19,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, classes, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value, inputs_of
+from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value
 from privjail.server.limits import Limits
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
@@ -61,20 +61,26 @@ def weight(node: Node, limits: Limits) -> int:
 
 
 def facts_bytes(value: Value) -> int:
-    """The largest size of a value's facts. Computed once for each value, inputs first."""
+    """The largest size of a value's facts. Computed once for each value with inputs, inputs first."""
+    inputs = value.inputs
+    if not inputs:
+        rows = getattr(value, "rows", None)
+        return FORM if rows is None else FORM * (1 + len(rows.cells))
     known = _FACTS_BYTES.get(value)
     if known is None:
-        inputs = value.inputs
-        for each in inputs_first(inputs, inputs_of, _FACTS_BYTES.__contains__) if inputs else ():
-            _FACTS_BYTES[each] = _facts_bytes(each, each.inputs)
+        for each in inputs:
+            if each.inputs and each not in _FACTS_BYTES:
+                for below in inputs_first((each,), _computed_inputs, _FACTS_BYTES.__contains__):
+                    _FACTS_BYTES[below] = _facts_bytes(below, below.inputs)
         known = _FACTS_BYTES[value] = _facts_bytes(value, inputs)
     return known
 
 
+def _computed_inputs(value: Value) -> list[Value]:
+    return [each for each in value.inputs if each.inputs]
+
+
 def _facts_bytes(value: Value, inputs: tuple[Value, ...]) -> int:
-    if not inputs:
-        rows = getattr(value, "rows", None)
-        return FORM if rows is None else FORM * (1 + len(rows.cells))
     if type(value) is ColumnStack or type(value) is Add and value.index and not _alike(value.a.joint, value.b.joint):
         return sum([_apart(each) for each in inputs])
     if type(value) is Element and isinstance(value.a, Tally):
