@@ -148,8 +148,9 @@ class Node(metaclass=Interned):
 
     def shown(self) -> str:
         """The text of this node, made once, after those that it quotes."""
-        if self._shown is not None:
-            return self._shown
+        known = self._shown
+        if known is not None:
+            return known
         for each in inputs_first((self,), _quotes, _has_text):
             text = each.spell_out()
             if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
