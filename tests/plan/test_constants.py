@@ -49,5 +49,5 @@ def test_what_is_known_of_every_constant_is_what_would_be_found():
 
     made = Lit.of(0.3)
 
-    assert children(made) == () and made.height == 1 and made.shown() == made.spell_out() == ""
-    assert children(Constant(made)) == (made,) and Constant(made).height == 2
+    assert children(made) == () and made.height() == 1 and made.shown() == made.spell_out() == ""
+    assert children(Constant(made)) == (made,) and Constant(made).height() == 2

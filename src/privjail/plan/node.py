@@ -159,7 +159,6 @@ class Node(metaclass=Interned):
         assert self._shown is not None
         return self._shown
 
-    @property
     def height(self) -> int:
         """How many nodes the longest path down from this one has, itself included."""
         known = self._height

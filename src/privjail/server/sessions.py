@@ -82,7 +82,7 @@ class Session:
                 weigh.grids(values[0], limits)
             built = decode.make(cls, values)
             if ref(built) not in held.kept:
-                limits.check("depth of the plan", built.height, limits.depth)
+                limits.check("depth of the plan", built.height(), limits.depth)
                 bytes_ = weigh.weight(built, limits)
                 if not self._has_room(bytes_):
                     self._make_room(bytes_)

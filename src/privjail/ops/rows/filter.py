@@ -31,11 +31,12 @@ class Filter(Rows):
     condition: Expr
 
     def __post_init__(self) -> None:
-        if self.condition.base is not None and self.condition.base is not self.rows.base:
+        rows, condition = self.rows, self.condition
+        if condition.base is not None and condition.base is not rows.lineage.base:
             raise RowsError("the condition does not belong to the rows of this table")
-        if not isinstance(self.condition.domain, BoolDomain):
-            raise PlanError(f"a filter needs a true/false column, not {self.condition.domain.dtype}")
-        self.select(self.rows, _where(self.rows, self.condition))
+        if not isinstance(condition.domain, BoolDomain):
+            raise PlanError(f"a filter needs a true/false column, not {condition.domain.dtype}")
+        self.select(rows, _where(rows, condition))
 
     @property
     def inputs(self) -> tuple[Any, ...]:
