@@ -27,8 +27,10 @@ SOURCES = {"../src/privjail/server/wire/privjail.proto": "privjail.proto"}
 API = {
     "api/privjail.md": "# privjail\n\nThe names after `import privjail as pj`.\n\n"
     "::: privjail.session\n    options:\n      members: [connect, disconnect, budget, consumed_privacy_budget]\n\n"
-    "::: privjail.sensitive\n    options:\n      members: [laplace_mechanism, gaussian_mechanism, "
-    "exponential_mechanism, noisy_max, noisy_min, top_k, above_threshold, reveal_all, max, min]\n\n"
+    "::: privjail.sensitive\n    options:\n      members: [laplace_mechanism, gaussian_mechanism, reveal_all, "
+    "max, min]\n\n"
+    "::: privjail.choices\n    options:\n      members: [exponential_mechanism, noisy_max, noisy_min, top_k, "
+    "above_threshold]\n\n"
     "::: privjail.budget.notions\n    options:\n      members: [PureDP, ApproxDP, ZCDP, RenyiDP]\n\n"
     "::: privjail.verify.certificate\n    options:\n      members: [certify]\n",
     "api/pandas.md": "# privjail.pandas\n\nWhich names of pandas work: [supported pandas names](../supported.md).\n\n"

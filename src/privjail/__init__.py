@@ -7,6 +7,13 @@ from privjail.distribution import __version__, check_alone
 check_alone()  # before any file is imported that may be another package's
 
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E402
+from privjail.choices import (  # noqa: E402
+    above_threshold,
+    exponential_mechanism,
+    noisy_max,
+    noisy_min,
+    top_k,
+)
 from privjail.collector import raise_gc_threshold  # noqa: E402
 from privjail.errors import (  # noqa: E402
     BudgetError,
@@ -23,16 +30,11 @@ from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.sensitive import (  # noqa: E402
     SensitiveFloat,
     SensitiveInt,
-    above_threshold,
-    exponential_mechanism,
     gaussian_mechanism,
     laplace_mechanism,
     max,
     min,
-    noisy_max,
-    noisy_min,
     reveal_all,
-    top_k,
 )
 from privjail.session import budget, connect, consumed_privacy_budget, disconnect  # noqa: E402
 from privjail.verify.certificate import certify  # noqa: E402

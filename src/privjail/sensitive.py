@@ -1,8 +1,8 @@
-"""Private numbers, and the mechanisms that release them."""
+"""Private numbers: arithmetic with a known distance, and their release with noise. Choices are in choices.py."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -11,12 +11,9 @@ from typing import Any, Generic, Self, TypeVar, overload
 from privjail import session
 from privjail.budget.amounts import amount, exact, probability
 from privjail.errors import PlanError, PrisonerError
-from privjail.mechanisms.above_threshold import AboveThreshold
-from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
-from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Absolute, Add, Extreme, Offset, PublicNumber, Scale, Stack
 from privjail.plan.distance import Distance
 from privjail.plan.value import Value
@@ -251,7 +248,7 @@ def _need_sensitive(x: Any, verb: str) -> Sensitive[Any]:
     raise PlanError(f"{verb} needs a private number, not {type(x).__name__}")
 
 
-def _values(x: Any, verb: str) -> tuple[list[Any], Value]:
+def keys_and_vector(x: Any, verb: str) -> tuple[list[Any], Value]:
     """Keys and one private vector, from a dictionary, a list or a private vector."""
     if isinstance(x, Sensitive) and x._value.index:
         keys = list(x._value.index[0]) if len(x._value.index) == 1 else list(_product(x._value.index))
@@ -332,91 +329,14 @@ def reveal_all(prisoners: Any, *, eps: Any = None, delta: Any = None, rho: Any =
 def _additive(x: Any, mechanism: Mechanism, verb: str) -> Any:
     if isinstance(x, (Prisoner, int, float)):
         return _need_sensitive(x, verb)._release(mechanism)
-    keys, vector = _values(x, verb)
+    keys, vector = keys_and_vector(x, verb)
     answers = session.release([Query(vector, mechanism)])[0]
     return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
 
 
-@overload
-def exponential_mechanism(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
-@overload
-def exponential_mechanism(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
-@overload
-def exponential_mechanism(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
-def exponential_mechanism(scores: Any, *, eps: Any) -> Any:
-    """Choose a key of a dict (or label, or position) by its private score: high scores are likely.
-
-    >>> x = pj.exponential_mechanism(df["ward"].value_counts(sort=False), eps=1)
-    """
-    keys, vector = _values(scores, "exponential_mechanism")
-    return keys[session.release([Query(vector, Exponential(amount(eps)))])[0]]
-
-
-@overload
-def noisy_max(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
-@overload
-def noisy_max(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
-@overload
-def noisy_max(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
-def noisy_max(scores: Any, *, eps: Any) -> Any:
-    """The key with the largest private score, at eps whatever the number of keys.
-
-    >>> x = pj.noisy_max(df["ward"].value_counts(sort=False), eps=1)
-    """
-    keys, vector = _values(scores, "noisy_max")
-    return keys[session.release([Query(vector, NoisyMax(amount(eps)))])[0]]
-
-
-@overload
-def noisy_min(scores: Sensitive[Any], *, eps: Any) -> Hashable: ...
-@overload
-def noisy_min(scores: Mapping[Key, Any], *, eps: Any) -> Key: ...
-@overload
-def noisy_min(scores: list[Any] | tuple[Any, ...], *, eps: Any) -> int: ...
-def noisy_min(scores: Any, *, eps: Any) -> Any:
-    """The key with the smallest private score, at eps whatever the number of keys.
-
-    >>> x = pj.noisy_min(df["ward"].value_counts(sort=False), eps=1)
-    """
-    keys, vector = _values(scores, "noisy_min")
-    return keys[session.release([Query(vector, NoisyMax(amount(eps), smallest=True))])[0]]
-
-
-@overload
-def top_k(scores: Sensitive[Any], k: int, *, eps: Any) -> list[Hashable]: ...
-@overload
-def top_k(scores: Mapping[Key, Any], k: int, *, eps: Any) -> list[Key]: ...
-@overload
-def top_k(scores: list[Any] | tuple[Any, ...], k: int, *, eps: Any) -> list[int]: ...
-def top_k(scores: Any, k: int, *, eps: Any) -> list[Any]:
-    """The k keys with the largest private scores, largest first, at eps in all.
-
-    >>> x = pj.top_k(df["ward"].value_counts(sort=False), 2, eps=1)
-    """
-    keys, vector = _values(scores, "top_k")
-    chosen = session.release([Query(vector, NoisyMax(amount(eps), k=k))])[0]
-    return [keys[i] for i in (chosen if k > 1 else [chosen])]
-
-
-@overload
-def above_threshold(queries: Sensitive[Any], threshold: Any, *, eps: Any) -> Hashable | None: ...
-@overload
-def above_threshold(queries: Mapping[Key, Any], threshold: Any, *, eps: Any) -> Key | None: ...
-@overload
-def above_threshold(queries: list[Any] | tuple[Any, ...], threshold: Any, *, eps: Any) -> int | None: ...
-def above_threshold(queries: Any, threshold: Any, *, eps: Any) -> Any:
-    """The first key whose private number is above a public threshold, or None; at eps for all of them.
-
-    >>> x = pj.above_threshold(df["ward"].value_counts(sort=False), 500, eps=1)
-    """
-    keys, vector = _values(queries, "above_threshold")
-    found = session.release([Query(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
-    return None if found is None else keys[found]
-
-
 def _extreme(which: str, first: Any, *rest: Any) -> SensitiveInt | SensitiveFloat:
     items = [first, *rest] if rest or isinstance(first, Prisoner) and not _is_vector(first) else first
-    _, vector = _values(items, f"pj.{which}")
+    _, vector = keys_and_vector(items, f"pj.{which}")
     return number(Extreme(which, vector))
 
 

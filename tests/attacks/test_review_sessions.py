@@ -319,9 +319,9 @@ class Stacked:
     """A list of private numbers, as the mechanisms take it."""
 
     def __init__(self, numbers: list[Any]) -> None:
-        from privjail.sensitive import _values
+        from privjail.sensitive import keys_and_vector
 
-        self._value = _values(numbers, "reveal_all")[1]
+        self._value = keys_and_vector(numbers, "reveal_all")[1]
 
 
 # -- exact losses

@@ -33,7 +33,9 @@ def test_the_recipes_are_there():
         "How to add a mechanism",
         "How to add an engine",
         "How to add a method to a face",
+        "How to add a face",
         "How to add a command for curators",
+        "How to add a page to a console",
     }
 
 
