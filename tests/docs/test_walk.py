@@ -21,7 +21,7 @@ FILE = r"`([\w/]+\.py)`"
 STEPS = re.findall(rf"^\|[^|]*\| {FILE} `([\w.]+)` \|", WALK, re.M)
 
 #: These may only fall. The aim is 20 files.
-FILES_AT_MOST, CALLS_AT_MOST = 32, 450
+FILES_AT_MOST, CALLS_AT_MOST = 32, 425
 
 #: Calls from a folder to one that stands above it. Both are methods that the lower folder declares and the upper one
 #: overrides; nothing is imported upwards. This list may only get shorter.
