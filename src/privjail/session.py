@@ -63,7 +63,7 @@ def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
 
 
 def release(asks: list[Query]) -> list[Any]:
-    """Answer several queries at once, or fail with an error that is made from public facts only."""
+    """Answer several asks at once, or fail with an error made from public facts only."""
     prepared = [witness(asks) for witness in witnesses]
     answers = _released(asks)
     for answered in prepared:

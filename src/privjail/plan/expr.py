@@ -49,9 +49,7 @@ class Expr(Node):
         """The Polars expression, given those of the inputs."""
         raise TypeError(f"{type(self).__name__} has no Polars line")
 
-    sees_nulls: ClassVar[bool] = (
-        False  # True: the Python line is also called for missing values, which else stay missing
-    )
+    sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
 
     def python(self, *inputs: Any) -> Any:
         """The held value of one row (engines/held.py), given those of the inputs. None is a missing value."""
@@ -75,7 +73,7 @@ def column_steps(expression: Expr) -> list[Expr]:
 def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1) -> int:
     """The most columns (or bytes of a row) that are held at the same time while they are computed in this order.
 
-    It depends on the plan alone: each column is dropped after its last use.
+    A fact of the plan: each column is dropped after its last use.
     """
     uses = Counter(each for node in order for each in set(node.inputs))
     held = most = 0

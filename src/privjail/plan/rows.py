@@ -55,11 +55,11 @@ class Rows(Node):
     def start_base(
         self, parent: Rows, *, factor: Number | None = None, cap: Number | None = None, most: int | None = None
     ) -> None:
-        """Set the facts of rows that start a new base. Facts that are not given are those of the input."""
+        """Set the facts of rows that start a base, from those of the input; what is not given is kept."""
         self.select(parent, parent.cells)
         kept = parent.lineage
         if kept.bases >= MOST_BASES:
-            raise PlanError(f"at most {MOST_BASES} slices and windows can be nested")
+            raise PlanError(f"at most {MOST_BASES} slices and windows can be taken one of another")
         self.change(
             base=self,
             factor=kept.factor if factor is None else factor,

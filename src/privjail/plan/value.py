@@ -152,9 +152,8 @@ class AllMove(Sensitivity):
 class Facts(NamedTuple):
     """How far a value can move, and where.
 
-    ``cells``: the parts of the data that it depends on. ``has_constant_bound``: some part of its distance is a
-    constant, not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction
-    (or none).
+    ``cells``: the parts of the data that it depends on. ``capped``: some part of its distance is a constant,
+    not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
     """
 
     joint: Sensitivity

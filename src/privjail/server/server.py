@@ -35,7 +35,7 @@ from privjail.server.wire.decode import parse
 from privjail.server.wire.rpc import grpc
 
 log = logging.getLogger("privjail.jail")
-LONGEST = 1800  # characters of each part of an error: the whole error must fit into one header
+LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
 NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
