@@ -73,9 +73,25 @@ def writes(path: Path) -> list[tuple[int, str]]:
     """Where a file sets attributes of frozen objects other than the one whose method it is (setattr cannot): line, call."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found: list[tuple[int, str]] = []
+    called_at_once = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
     for each in ast.walk(tree):
-        if isinstance(each, ast.Call):
+        if isinstance(each, ast.ImportFrom):  # under another name its calls would not be found
+            found += [
+                (each.lineno, f"{a.name} as {a.asname}") for a in each.names if a.name == "set_frozen" and a.asname
+            ]
+        elif isinstance(each, (ast.Attribute, ast.Name)) and id(each) not in called_at_once:
+            name = each.attr if isinstance(each, ast.Attribute) else each.id
+            found += [(each.lineno, ast.unparse(each))] if name in ("set_frozen", "__setattr__", "__delattr__") else []
+        elif isinstance(each, ast.Call):
             called = ast.unparse(each.func)
+            into, _, method = called.rpartition(".")
+            if method in ("update", "setdefault", "pop", "clear") and (
+                into.endswith(".__dict__")
+                and into != "self.__dict__"
+                or into.startswith("vars(")
+                and into != "vars(self)"
+            ):
+                found.append((each.lineno, f"{called}(…)"))
             target = ast.unparse(each.args[0]) if each.args else ""
             if called.split(".")[-1] in ("set_frozen", "__setattr__", "__delattr__") and target != "self":
                 found.append((each.lineno, f"{called}({target}, …)"))
@@ -123,6 +139,11 @@ def test_only_plan_and_ops_set_facts_at_all():
         "rows.change(factor=1)",
         "node.__dict__['_steps'] = 1",
         "vars(node)['_steps'] = 1",
+        "vars(node).update(_steps=1)",
+        "node.__dict__.setdefault('_steps', 1)",
+        "put = object.__setattr__",
+        "from privjail.plan.node import set_frozen as put",
+        "list(map(set_frozen, nodes, names, values))",
     ],
 )
 def test_writes_onto_others_are_found(tmp_path: Path, line: str):

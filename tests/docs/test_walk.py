@@ -56,6 +56,13 @@ def test_the_page_names_every_file_that_runs_and_no_other(calls):
     assert set(re.findall(FILE, TABLE)) == {called[0] for _, called in calls}
 
 
+def test_the_page_says_how_long_the_walk_is(calls):
+    files, about = map(int, re.findall(r"That is (\d+) files and about (\d+) calls", WALK)[0])
+
+    assert files == len({called[0] for _, called in calls})
+    assert abs(about - len(calls)) <= 10
+
+
 def test_the_walk_gets_no_longer(calls, record_property):
     files = {called[0] for _, called in calls}
     record_property("files", len(files))
