@@ -27,7 +27,7 @@ class Noise:
     """Exact draws: integers whose law is the stated one, not a float approximation of it."""
 
     def __init__(self) -> None:
-        self._stock = PredrawnNoise()
+        self._predrawn = PredrawnNoise()
 
     def prepare(self) -> None:
         """Load the samplers, so that the first release need not wait for them."""
@@ -38,7 +38,7 @@ class Noise:
         if scale == 0:
             return [0] * n
         if n == 1:
-            return [self._stock.take(scale, self._laplace)]
+            return [self._predrawn.take(scale, self._laplace)]
         return self._laplace(scale, n)
 
     def _laplace(self, scale: float, n: int) -> list[int]:
