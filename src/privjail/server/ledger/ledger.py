@@ -15,8 +15,9 @@ from privjail.budget.ledger import Charge
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import PlanError
 from privjail.plan.cells import Cell
-from privjail.server.ledger.events import Event, LedgerError, spelled, texts
-from privjail.server.ledger.state import State
+from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
+from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
+from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 from privjail.server.limits import LimitError
 
@@ -38,8 +39,15 @@ class DurableLedger:
         self._lock = threading.RLock()
         self.state = State()
         self._broken = False
-        for event in store.start():
+        self._checkpoint = 0  # the number of the newest checkpoint
+        events = store.start()
+        if events and events[0].body.get("type") == CHECKPOINT:
+            self.state = unpack(store.kept(events[0].seq), events[0].body)
+            self._checkpoint = events[0].seq
+            del events[0]
+        for event in events:
             self._apply(event)
+        self._checkpoint_if_due()
 
     def _apply(self, event: Event) -> None:
         """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
@@ -48,6 +56,33 @@ class DurableLedger:
         except Exception:
             self._broken = True
             raise
+        if event.body["type"] == CHECKPOINT:
+            self._checkpoint = event.seq
+
+    def _checkpoint_if_due(self) -> None:
+        """Write the state down, if many entries were written since that was done last."""
+        last = self._store.last
+        if last is None or last.seq - self._checkpoint < EVERY:
+            return
+        event = None
+        with self._store.writing() as writing:
+            self._refresh()
+            if self._store.last is not None and self._store.last.seq - self._checkpoint >= EVERY:
+                packed = pack(self.state)
+                event = writing.append({"type": CHECKPOINT, "at": _now(), "sha256": sha256(packed)}, packed)
+        if event is not None:
+            self._apply(event)
+
+    def _request(self, user: str, request: str) -> RequestEntry | None:
+        """What is known of a request: in memory since the newest checkpoint, in the log before it."""
+        known = self.state.requests.get((user, request))
+        if known is not None or not self._checkpoint:
+            return known
+        rows = self._again(lambda: self._store.about(subject({"user": user, "request": request}) or ""))
+        past = State()
+        for row in rows:
+            past.follow(self._store.alone(row))
+        return past.requests.get((user, request))
 
     def refresh(self) -> None:
         """Take in what others wrote."""
@@ -71,6 +106,7 @@ class DurableLedger:
                 self._refresh()
                 event = writing.append({"at": _now(), **make(self.state)})
             self._apply(event)
+            self._checkpoint_if_due()
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
                caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
@@ -87,8 +123,8 @@ class DurableLedger:
             try:
                 with self._store.writing() as writing:
                     self._refresh()
-                    known = self.state.requests.get((user, request))
-                    if known is not None and known != digest:
+                    known = self._request(user, request)
+                    if known is not None and known.digest != digest:
                         raise PlanError("this request id was used before, for another request")
                     if known is None:
                         if room is not None:
@@ -97,8 +133,8 @@ class DurableLedger:
                         take_back = self.state.spend(user, listed, caps)
                         entry = self._charge(user, request, digest, said)
                         writing.append(entry)
-                    elif (user, request) not in self.state.answers:
-                        repeated = writing.append(self._repeat(user, request))
+                    elif known.answered is None:
+                        repeated = writing.append(self._repeat(user, request, known))
             except BaseException:
                 if take_back is not None:
                     take_back()
@@ -122,10 +158,10 @@ class DurableLedger:
             **said,
         }
 
-    def _repeat(self, user: str, request: str) -> dict[str, Any]:
+    def _repeat(self, user: str, request: str, known: RequestEntry) -> dict[str, Any]:
         """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
-        self._may_be_answered(user, request)
-        if self.state.repeats[user, request] >= REPEATS:
+        _may_be_answered(known)
+        if known.repeats >= REPEATS:
             raise LedgerError(
                 f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
                 do="ask for less at once, as a new request",
@@ -134,7 +170,12 @@ class DurableLedger:
 
     def give_up(self, user: str, request: str) -> None:
         """Enter that a request took too long and is not run again, unless it was answered."""
-        self._enter("given_up", user, request, lambda: (user, request) not in self.state.answers)
+
+        def unanswered() -> bool:
+            known = self._request(user, request)
+            return known is not None and known.answered is None
+
+        self._enter("given_up", user, request, unanswered)
 
     def failed(self, user: str, request: str) -> None:
         """Enter that a request failed after data was touched."""
@@ -161,14 +202,18 @@ class DurableLedger:
         What another jail has answered just now may not be known yet: then it is found when the answer is to be kept.
         """
         with self._lock:
-            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
+            known = self._request(user, request)
+            return self.answer(user, request) if known is not None and known.digest == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
         """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
         with self._lock:
             self.refresh()
-            self._may_be_answered(user, request)
-            answered = self.state.answers.get((user, request))
+            known = self._request(user, request)
+            if known is None:
+                return None
+            _may_be_answered(known)
+            answered = known.answered
             if answered is None:
                 return None
             body = self._again(lambda: self._store.kept(answered.seq))
@@ -184,8 +229,11 @@ class DurableLedger:
             event = None
             with self._store.writing(synced=False) as writing:
                 self._refresh()
-                self._may_be_answered(user, request)
-                if (user, request) not in self.state.answers:
+                known = self._request(user, request)
+                if known is None:
+                    raise LedgerError("an answer can be kept only for a request that was charged")
+                _may_be_answered(known)
+                if known.answered is None:
                     event = writing.append(entry, body)
             if event is not None:
                 self._apply(event)
@@ -193,25 +241,12 @@ class DurableLedger:
 
         with self._lock:
             if self._again(once):
+                self._again(self._checkpoint_if_due)
                 return body
             kept = self.answer(user, request)
         if kept is None:
             raise LedgerError("the answer of this request could not be kept")
         return kept
-
-    def _may_be_answered(self, user: str, request: str) -> None:
-        """Refuse a request that is known to have no answer."""
-        if (user, request) in self.state.given_up:
-            raise LedgerError(
-                "this request took longer than this jail allows; it stays charged, and is not run again",
-                do="ask for less at once, as a new request",
-            )
-        if (user, request) in self.state.lost:
-            raise LedgerError(
-                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
-                "been sent, so there is no other, and it stays charged",
-                do="ask again, as a new request",
-            )
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""
@@ -230,6 +265,21 @@ class DurableLedger:
 
     def close(self) -> None:
         self._store.close()
+
+
+def _may_be_answered(known: RequestEntry) -> None:
+    """Refuse a request that is known to have no answer."""
+    if known.given_up:
+        raise LedgerError(
+            "this request took longer than this jail allows; it stays charged, and is not run again",
+            do="ask for less at once, as a new request",
+        )
+    if known.lost:
+        raise LedgerError(
+            "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+            "been sent, so there is no other, and it stays charged",
+            do="ask again, as a new request",
+        )
 
 
 @dataclass(frozen=True)
