@@ -310,10 +310,10 @@ def test_both_rolled_back_together_is_told_only_by_an_entry_noted_elsewhere(tmp_
     noted = spend(folder, "ann", (cells()[0], "1/10")) and folder.events()[-1]
     assert len(events(older)) == noted.seq - 1  # accepted
     with pytest.raises(LedgerError, match="rolled back or replaced"):
-        expect(events(older), f"{noted.seq}:{noted.hash}")
-    expect(folder.events(), f"{noted.seq}:{noted.hash}")
+        expect(JailFolder(older), f"{noted.seq}:{noted.hash}")
+    expect(folder, f"{noted.seq}:{noted.hash}")
     with pytest.raises(PlanError, match="SEQ:HASH"):
-        expect(folder.events(), noted.hash)
+        expect(folder, noted.hash)
 
 
 def test_an_anchor_is_renewed_by_the_curator_with_a_reason_that_is_logged(copy: Path) -> None:

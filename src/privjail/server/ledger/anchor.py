@@ -174,9 +174,7 @@ def missing_entry(anchor: Anchor, last: Event | None, hash_of: Callable[[int], s
     return None
 
 
-def _owed_after_restart(
-    notes: list[Note], last: Event | None, hash_of: Callable[[int], str | None]
-) -> Note | None:
+def _owed_after_restart(notes: list[Note], last: Event | None, hash_of: Callable[[int], str | None]) -> Note | None:
     """The same after the machine ended: notes may be older than the ledger, or newer by what was not on disk yet.
 
     Nothing that was noted as being on disk may be missing, and no note may speak of another ledger.

@@ -1,8 +1,8 @@
 """A checkpoint: the state that all entries so far add up to, written down, so that a start need not read them again.
 
-It is an entry of the chain. Its body has the SHA-256 of the state's spelling; the spelling is kept beside it, as an answer is.
-A start reads the newest checkpoint and what came after it. `privjail verify` reads everything, adds it up again, and
-compares: what a checkpoint says must be what its past says.
+It is an entry of the chain. Its body has the SHA-256 of the state's spelling; the spelling itself is kept beside the
+entry, as an answer is. A start reads the newest checkpoint and what came after it. `privjail verify` reads everything,
+adds it up again, and compares: what a checkpoint says must be what its past says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from operator import itemgetter
 from typing import Any
 
-from privjail.budget.tree import Branch, CostTree
+from privjail.budget.ledger import Branch, CostTree
 from privjail.server.ledger.events import LedgerError, amounts, spelled, texts
 from privjail.server.ledger.state import RequestEntry, Scope, State, UserEntry
 

@@ -37,6 +37,12 @@ def events_of(store: Store, after: Event | None = None) -> Iterator[Event]:
             return
 
 
+def events_from(store: Store, seq: int) -> Iterator[Event]:
+    """All entries from one number on, the first of them checked against the hash of the one before it."""
+    before = store.hash_of(seq - 1) if seq > 1 else None
+    return events_of(store, None if before is None else Event(seq - 1, before, {}))
+
+
 def check_history(
     store: Store, progress: Callable[[Checked], None] = lambda _: None, resume: Checked | None = None
 ) -> Checked:

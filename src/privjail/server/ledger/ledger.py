@@ -17,6 +17,7 @@ from privjail.errors import PlanError
 from privjail.plan.cells import Cell
 from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
 from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
+from privjail.server.ledger.history import Checked, check_history, events_from
 from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 from privjail.server.limits import LimitError
@@ -262,6 +263,29 @@ class DurableLedger:
     def rows(self) -> list[Row]:
         """All entries as they are stored."""
         return self._store.since(FIRST)
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are, as far as this process knows."""
+        return 0 if self._store.last is None else self._store.last.seq
+
+    def hash_of(self, seq: int) -> str | None:
+        """The hash of an entry, if there is one of this number."""
+        return self._again(lambda: self._store.hash_of(seq) if 0 < seq < 2**63 else None)
+
+    def newest(self, count: int, hidden: tuple[str, ...]) -> list[Event]:
+        """The newest entries, but for some types; each is checked against the one before it."""
+        reach = 3 * count
+        while True:
+            first = max(1, self.entries - reach)
+            found = [e for e in events_from(self._store, first) if e.body["type"] not in hidden]
+            if len(found) >= count or first == 1:
+                return found[-count:]
+            reach *= 4
+
+    def check(self, found_right: Callable[[Checked], None], resume: Checked | None) -> Checked:
+        """Check every entry, answer and checkpoint; see history.py."""
+        return check_history(self._store, found_right, resume)
 
     def close(self) -> None:
         self._store.close()
