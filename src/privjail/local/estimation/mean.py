@@ -13,11 +13,13 @@ from fractions import Fraction
 import numpy as np
 
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channels.channel import Floats
+from privjail.local.channels.channel import Floats, TableChannel
 from privjail.local.channels.numeric import NumericChannel
 from privjail.local.channels.pbp import Strength
 from privjail.local.estimation.estimate import quantile
+from privjail.local.estimation.findings import Finding
 from privjail.local.estimation.likelihood import Group
+from privjail.local.estimation.mixes import CollectedMix
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,13 @@ class Mean:
     count: int
     influence: float
     strengths: tuple[Strength, ...] = field(default=())
+    findings: tuple[Finding, ...] = field(default=())  # what speaks against the estimate
+    mix: CollectedMix | None = None  # the mix that was used, if it was collected
 
     def __str__(self) -> str:
         line = f"mean: {self.value:.6g} [{self.lower:.6g}, {self.upper:.6g}]"
-        return "\n".join([line, *(str(s) for s in self.strengths)])
+        warned = [f"warning: {finding}" for finding in self.findings]
+        return "\n".join([line, *(str(s) for s in self.strengths), *warned])
 
 
 def mean(groups: Sequence[Group], level: float = 0.95) -> Mean:
@@ -52,6 +57,7 @@ def mean(groups: Sequence[Group], level: float = 0.95) -> Mean:
         value += weight * float(decoded.mean())
         # As if four more reports had come from evenly spread numbers: a single report has an error, too.
         variance += weight**2 * (n * float(decoded.var()) + 4 * noise) / (n + 4) / n
+        variance += weight**2 * _mix_variance(group, guess)
         influence = max(influence, weight * float(np.ptp(guess)) / group.count)
     error = variance**0.5
     reach = quantile(level) * error
@@ -78,6 +84,16 @@ def _guesses(group: Group) -> Floats:
     if np.abs(law.T @ guess - numbers).max() > 1e-6 * (1 + np.abs(numbers).max()):
         raise RefusedError("under this blend no unbiased guess of the number exists", do="make the parameters public")
     return np.asarray(guess, dtype=np.float64)
+
+
+def _mix_variance(group: Group, guess: Floats) -> float:
+    """What the uncertainty of the mix adds: a decoded report of θ has expectation guess·P_θ·π, π as seen."""
+    if group.mix_covariance is None:
+        return 0.0
+    seen = group.counts() / group.count
+    frequencies = np.linalg.pinv(group.table()) @ seen
+    slopes = np.array([guess @ c.table @ frequencies for c in group.channels if isinstance(c, TableChannel)])
+    return float(slopes @ group.mix_covariance @ slopes)
 
 
 def _noise(group: Group, guess: Floats) -> float:
