@@ -47,12 +47,12 @@ def mean(groups: Sequence[Group], level: float = 0.95) -> Mean:
     filled = [group for group in groups if group.count]
     if not filled:
         raise PlanError("there are no reports to estimate from", do="collect some first")
-    guesses = [_guesses(group) for group in filled]
-    noises = [_noise(g, guess) for g, guess in zip(filled, guesses, strict=True)]
+    decoders = [guesses(group) for group in filled]
+    noises = [_noise(g, guess) for g, guess in zip(filled, decoders, strict=True)]
     weights = np.array([g.count / noise for g, noise in zip(filled, noises, strict=True)])
     weights /= weights.sum()
     value = variance = influence = 0.0
-    for weight, group, guess, noise in zip(weights, filled, guesses, noises, strict=True):
+    for weight, group, guess, noise in zip(weights, filled, decoders, noises, strict=True):
         decoded, n = guess[group.reports], group.count
         value += weight * float(decoded.mean())
         # As if four more reports had come from evenly spread numbers: a single report has an error, too.
@@ -65,7 +65,7 @@ def mean(groups: Sequence[Group], level: float = 0.95) -> Mean:
     return Mean(value, error, value - reach, value + reach, count, influence)
 
 
-def _guesses(group: Group) -> Floats:
+def guesses(group: Group) -> Floats:
     """What each output stands for under the blended law.
 
     E_θ[position_θ(o)] = d holds for each θ alone. Under a blend no θ is known, so the blend's own

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from privjail.errors import PlanError, SchemaError
 from privjail.local.channels.channel import Channel, Reports
@@ -28,6 +29,7 @@ from privjail.local.estimation.estimate import Estimate
 from privjail.local.estimation.likelihood import Group
 from privjail.local.estimation.mean import Mean
 from privjail.local.estimation.mixes import CollectedMix
+from privjail.local.estimation.regression import Regression, linear, logistic
 from privjail.local.survey.estimating import Asked, estimate
 
 
@@ -129,6 +131,29 @@ class Survey:
         """
         asked = Asked(ballots, mix, mix_within, independent, method, level, progress)
         return estimate(self, reports, thetas, asked)
+
+    def regress(
+        self,
+        reports: Reports,
+        facts: npt.ArrayLike,
+        answer: str | None = None,
+        thetas: Sequence[str] | None = None,
+        *,
+        mix: CollectedMix | None = None,
+        names: Sequence[str] = (),
+        level: float = 0.95,
+    ) -> Regression:
+        """What public facts (a row for each report) have to do with an answer (logistic) or a number (linear)."""
+        groups = self.groups(reports, thetas, mix)
+        given = np.asarray(facts, dtype=np.float64).reshape(len(reports), -1)
+        if self.hidden or thetas is None:
+            parts = [given]
+        else:
+            chosen = np.asarray(thetas)
+            parts = [given[chosen == theta] for theta in self.menu]
+        if answer is None:
+            return linear(groups, parts, names, level)
+        return logistic(groups, parts, self.domain.index(answer), names, level)
 
     def to_json(self) -> str:
         return json.dumps(
