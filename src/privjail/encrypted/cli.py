@@ -215,7 +215,7 @@ def publish(
     epsilon: Annotated[str, typer.Option(help="What the release costs, as 0.5 or 1/2.")],
     release: Annotated[str, typer.Option(help="A name for it; the same name continues or repeats a release.")],
     purpose: Annotated[str, typer.Option("--for", help="What it will be asked: bins, ranges or both.")] = "both",
-    method: Annotated[str, typer.Option(help="ours (more accurate) or partition (the thesis').")] = "ours",
+    method: Annotated[str, typer.Option(help="block_tree (more accurate) or partition (the thesis').")] = "block_tree",
 ) -> None:
     """Have the two servers make and publish a private histogram."""
     from privjail.encrypted.analyst import publish as run
@@ -223,9 +223,9 @@ def publish(
     from privjail.encrypted.study import Study
 
     with _errors():
-        if purpose not in PURPOSES.values() or (method != "ours" and purpose != "both"):
+        if purpose not in PURPOSES.values() or (method != "block_tree" and purpose != "both"):
             raise PlanError(f"--for {purpose} --method {method} is no release", do="use --for bins, ranges or both")
-        if method == "ours":
+        if method == "block_tree":
             method = next(name for name, each in PURPOSES.items() if each == purpose)
         with _progress("asking the compute server", 1) as progress:
 

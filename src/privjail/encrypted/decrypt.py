@@ -163,7 +163,7 @@ class Decryptor:
         return np.array(self._draw(scale, n), dtype=np.int64)
 
     def share(self, request: Any) -> Any:
-        """Take the pads off the masked sum. `ours`: answer with noise on it; `partition`: with encrypted bits."""
+        """Take the pads off the masked sum. `block_tree`: answer with noise on it; `partition`: with encrypted bits."""
         made = plan(request.method, request.epsilon, self.offer.terms)
         if len(request.masked) != 4 * made.bins:
             raise PlanError("the masked sum is of another study")
@@ -176,7 +176,7 @@ class Decryptor:
 
             def answer() -> tuple[bytes, Arrays]:
                 y = (masked - total.values) % P
-                reply, kept = self._partition(made, y) if made.partitioned else self._ours(made, y)
+                reply, kept = self._partition(made, y) if made.partitioned else self._block_tree(made, y)
                 return reply.SerializeToString(), kept
 
             body = journal.answer("share", request.SerializeToString(), answer)
@@ -184,7 +184,7 @@ class Decryptor:
                 journal.forget()
         return pb.ShareReply.FromString(body)
 
-    def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
+    def _block_tree(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
         sums = block_sums(y)
         leaves = (y + self._noise(made.first, made.bins)) % P
         blocks = (sums + self._noise(made.second, len(sums))) % P

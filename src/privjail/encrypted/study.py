@@ -18,7 +18,7 @@ from privjail.errors import PlanError
 from privjail.histograms.relation import RELATIONS
 
 KIND = "privjail encrypted study"
-FORMAT = f"{KIND} 4"  # of the files, of records, and of what the servers tell each other
+FORMAT = f"{KIND} 5"  # of the files, of records, and of what the servers tell each other
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
 
