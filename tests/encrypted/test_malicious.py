@@ -317,7 +317,7 @@ def fitted(parties: Parties, plain: Any) -> bytes:
     opened = onehot.opening(onehot.sketches(values[None], seed)[0], shares[0])
     answer = records.answers(pad[None], a[None], b[None], opened, seed)
     promised = records.opening_hash(part, onehot.spelled(opened)[0])
-    sealed = envelope.sealed(made.receiver, made.study, key + promised)
+    sealed = envelope.sealed(made.receiver, made.study, key + promised, os.urandom(32))
     return b"".join([packed_values(values), blind, name, records.answer_hash(name, answer[0]), masks, sealed])
 
 

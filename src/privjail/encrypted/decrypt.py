@@ -13,6 +13,7 @@ import numpy as np
 
 from privjail.encrypted import compare, keys, onehot
 from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.clock import now
 from privjail.encrypted.envelope import Opener
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.lock import Lock
@@ -93,6 +94,7 @@ class Decryptor:
                 "the two servers hold different offers: keys or terms differ",
                 do="give the compute server's folder the decryption server's own offer.json",
             )
+        self.offer.terms.taking(now())
         names, parts = _split(request.names, HASH_BYTES), _split(request.parts, HASH_BYTES)
         openings, envelopes = _split(request.openings, OPENING_BYTES), _split(request.envelopes, ENVELOPE_BYTES)
         n = len(names)
@@ -172,6 +174,8 @@ class Decryptor:
             journal, total = Journal(self._db, request.release), self._tally.total()
             if request.chain != total.chain and not journal.has("share"):
                 raise RecordsMoved("the two servers have added up different records")
+            if not journal.has("share"):
+                self.offer.terms.publishing(now(), total.submissions)
             self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:

@@ -130,7 +130,7 @@ class Collector:
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
         self._server = ThreadingHTTPServer(address, _handler(store, page.encode()))
-        self._server.daemon_threads = True
+        self._server.daemon_threads, self._serving = True, False
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
@@ -141,10 +141,12 @@ class Collector:
         return int(self._server.server_address[1])
 
     def serve_forever(self) -> None:
+        self._serving = True
         self._server.serve_forever()
 
     def stop(self) -> None:
-        self._server.shutdown()
+        if self._serving:  # shutdown() waits for a loop that ends: without one it would wait for ever
+            self._server.shutdown()
         self._server.server_close()
 
 
