@@ -86,27 +86,56 @@ Proof.
   - apply in_map. destruct stops as [->|[-> ->]]; [destruct (to_end stop)|]; simpl; auto.
 Qed.
 
+(** How the start moves: as the start did, or as the end did; or it lies at the end, and the window is empty. *)
+Lemma start_step : forall start s e a t, s <= e -> a <= 1 -> t <= 1 -> s + a <= e + t ->
+  let s0 := min (s + start_at start (e - s)) e in
+  let s1 := min (s + a + start_at start (e + t - (s + a))) (e + t) in
+  s1 = s0 + a \/ from_end start = true /\ s1 = s0 + t \/ s0 = e /\ s1 = e + t.
+Proof.
+  intros start s e a t ? ? ? ?. unfold start_at, from_end. destruct start as [z|]; [destruct (z <? 0)%Z|]; cbv zeta.
+  - generalize (Z.to_nat (- z)) as k. intros k. destruct (le_lt_dec (e - s) k), (le_lt_dec (e + t - (s + a)) k); lia.
+  - generalize (Z.to_nat z) as k. intros k. destruct (le_lt_dec k (e - s)), (le_lt_dec k (e + t - (s + a))); lia.
+  - lia.
+Qed.
+
+(** Likewise the end; or it lies at the start. *)
+Lemma stop_step : forall stop s e a t, s <= e -> a <= 1 -> t <= 1 -> s + a <= e + t ->
+  let r0 := s + min (stop_at stop (e - s)) (e - s) in
+  let r1 := s + a + min (stop_at stop (e + t - (s + a))) (e + t - (s + a)) in
+  r1 = r0 + t \/ to_end stop = false /\ r1 = r0 + a \/ r0 = s /\ r1 = s + a.
+Proof.
+  intros stop s e a t ? ? ? ?. unfold stop_at, to_end. destruct stop as [z|]; [destruct (z <? 0)%Z|]; cbv zeta.
+  - generalize (Z.to_nat (- z)) as k. intros k. destruct (le_lt_dec (e - s) k), (le_lt_dec (e + t - (s + a)) k); lia.
+  - generalize (Z.to_nat z) as k. intros k. destruct (le_lt_dec k (e - s)), (le_lt_dec k (e + t - (s + a))); lia.
+  - lia.
+Qed.
+
+(** Where the end would lie before the start, the window is empty with and without the inserted row. *)
+Lemma empty_or_not : forall s0 s1 r0 r1, s0 <= s1 <= s0 + 1 -> r0 <= r1 <= r0 + 1 ->
+  (s0 = max s0 r0 /\ s1 = max s1 r1) \/ (max s0 r0 = r0 /\ max s1 r1 = r1).
+Proof. intros. destruct (le_lt_dec s0 r0), (le_lt_dec s1 r1); lia. Qed.
+
 Lemma slices_move_ends : forall start stop found s e, Window s e -> EndsMove found s e ->
   EndsMove (next_ends start stop found) (new_start start s e) (new_stop start stop s e).
 Proof.
   intros start stop found s e w moves n. pose proof (w n) as w0. pose proof (w (S n)) as w1.
   unfold new_stop, new_start. destruct (moves n) as [[empty empty']|(at_ & to & here & starts & stops)].
-  - left. rewrite empty, empty', !Nat.sub_diag. lia.
+  - left. rewrite empty, empty', !Nat.sub_diag. clear. generalize (start_at start 0), (stop_at stop 0). lia.
   - rewrite starts, stops in *.
-    assert (step : forall a t, a <= 1 -> t <= 1 -> s n + a <= e n + t ->
-      let s0 := min (s n + start_at start (e n - s n)) (e n) in
-      let s1 := min (s n + a + start_at start (e n + t - (s n + a))) (e n + t) in
-      let e0 := max s0 (s n + min (stop_at stop (e n - s n)) (e n - s n)) in
-      let e1 := max s1 (s n + a + min (stop_at stop (e n + t - (s n + a))) (e n + t - (s n + a))) in
-      (s0 = e0 /\ s1 = e1) \/
-      (s1 = s0 + a \/ from_end start = true /\ s1 = s0 + t) /\ (e1 = e0 + t \/ to_end stop = false /\ e1 = e0 + a)).
-    { clear - w0. intros a t ? ? ?. unfold start_at, stop_at, from_end, to_end.
-      destruct start as [y|]; [destruct (y <? 0)%Z|]; (destruct stop as [z|]; [destruct (z <? 0)%Z|]); cbv zeta;
-      try generalize (Z.to_nat (- y)); try generalize (Z.to_nat y); try generalize (Z.to_nat (- z));
-      try generalize (Z.to_nat z); intros; try (left; lia); lia. }
-    specialize (step (Nat.b2n at_) (Nat.b2n to)).
-    destruct step as [empty|[new_s new_e]]; try (destruct at_, to; simpl; lia); [left; exact empty | right].
-    destruct new_s as [new_s|[from new_s]], new_e as [new_e|[till new_e]].
+    assert (small : Nat.b2n at_ <= 1 /\ Nat.b2n to <= 1) by (destruct at_, to; simpl; lia). destruct small as [sa st].
+    pose proof (start_step start (s n) (e n) _ _ (proj1 w0) sa st (proj1 w1)) as first.
+    pose proof (stop_step stop (s n) (e n) _ _ (proj1 w0) sa st (proj1 w1)) as last. cbv zeta in first, last.
+    set (s0 := min (s n + start_at start (e n - s n)) (e n)) in *.
+    set (s1 := min (s n + Nat.b2n at_ + start_at start (e n + Nat.b2n to - (s n + Nat.b2n at_))) (e n + Nat.b2n to)) in *.
+    set (r0 := s n + min (stop_at stop (e n - s n)) (e n - s n)) in *.
+    set (r1 := s n + Nat.b2n at_ + min (stop_at stop (e n + Nat.b2n to - (s n + Nat.b2n at_)))
+                 (e n + Nat.b2n to - (s n + Nat.b2n at_))) in *.
+    assert (r0 <= e n /\ r1 <= e n + Nat.b2n to /\ s n <= s0 /\ s n + Nat.b2n at_ <= s1) as (? & ? & ? & ?)
+      by (subst s0 s1 r0 r1; lia).
+    clearbody s0 s1 r0 r1.
+    destruct first as [first|[[from first]|[at_end at_end']]]; [| | left; lia];
+    (destruct last as [last|[[till last]|[at_start at_start']]]; [| | left; lia]);
+    (destruct (empty_or_not s0 s1 r0 r1) as [none|[some some']]; [lia | lia | left; lia | right; rewrite some, some']).
     + exists at_, to. repeat split; auto. eapply in_next_ends; eauto.
     + exists at_, at_. repeat split; auto. eapply in_next_ends; eauto.
     + exists to, to. repeat split; auto. eapply in_next_ends; eauto.
