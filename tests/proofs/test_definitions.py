@@ -1,7 +1,7 @@
 """The definitions that the theorems are about, run inside Coq and compared with the code that is shipped.
 
 A theorem about another function would prove nothing. So the definitions of proofs/ are computed by Coq on random inputs,
-and must give what the engine, ops/rows/slice.py, plan/cells.py, budget/tree.py and tests/tables.py give.
+and must give what the engine, ops/rows/slice.py, plan/cells.py, budget/ledger.py and tests/tables.py give.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from privjail.budget.tree import CostTree
+from privjail.budget.ledger import CostTree
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
@@ -61,9 +61,6 @@ Definition falling (a b : row) : bool :=
 Definition is_1 (a : row) : bool := match fst a with Some x => x =? 1 | None => false end.
 Definition ids (l : list row) : list Z := map snd l.
 Definition number (n : option nat) : Z := match n with Some k => Z.of_nat k | None => -1 end.
-Definition ends (w : option (bound * bound)) : list Z :=
-  let one (b : bound) := match b with Some z => [1; z] | None => [0; 0] end in
-  match w with Some (a, b) => one a ++ one b | None => [] end.
 Definition ratio (q : Q) : list Z := [Qnum (Qred q); Z.pos (Qden (Qred q))].
 """
 

@@ -30,7 +30,7 @@ class QuantileScores(Value):
     term, and the opposite to the second.
     """
 
-    kind = "ranks"
+    kind = "quantile_scores"
     rows: Rows
     a: Expr
     candidates: tuple[Lit, ...]
