@@ -172,3 +172,61 @@ def test_the_rules_are_what_the_code_claims(compute):
     assert got[1] == [-1 if width(a, b) is None else width(a, b) for a, b in pairs]
     assert got[2] == [goes_out(ends_of_chain(chain)) for chain in chains]
     assert got[3] == [edits(left, right) for left, right in tables]
+
+
+def test_the_scores_of_candidates_are_those_of_the_code(compute):
+    candidates, expected, asked = (0, 1, 2, 3), [], []
+    for _ in range(30):
+        values = [dice.randrange(4) for _ in range(dice.randrange(8))]
+        below, above, target = dice.randrange(4), dice.randrange(4), dice.randrange(-3, 4)
+        node = QuantileScores(
+            WORLD.source, Y, tuple(map(Lit.of, candidates)), Fraction(below, 3), Fraction(above, 3), Fraction(target, 3)
+        )
+        fewer = [sum(v < c for v in values) for c in candidates]
+        more = [sum(v > c for v in values) for c in candidates]
+        expected.append([Fraction(s) * node.grid * 3 for s in node.scores(fewer, more, len(values))])
+        asked.append(f"map (score (fun v : Z => v) {below} {above} ({target}) {coq(values)}) {coq(list(candidates))}")
+
+    assert compute(asked) == expected
+
+
+def _steps(most):
+    return [(dice.randrange(2), dice.randrange(2)) for _ in range(dice.randrange(most + 1))]
+
+
+def test_the_cost_of_charges_is_that_of_the_ledger(compute):
+    asked, expected = [], []
+    for _ in range(60):
+        charges = [(_steps(3), Fraction(dice.randrange(1, 9), dice.randrange(1, 5))) for _ in range(dice.randrange(9))]
+        tree = CostTree((Fraction(0),))
+        for address, amount in charges:
+            tree.add(tuple((str(g), str(k)) for g, k in address), (amount,))
+        expected.append([tree.total[0].numerator, tree.total[0].denominator])
+        asked.append(f"ratio (ledger_cost Z.eq_dec Z.eq_dec ({coq(charges)} : list (list (Z * Z) * Q)))")
+
+    assert compute(asked) == expected
+
+
+def test_a_release_is_charged_where_the_code_charges_it(compute):
+    asked, expected = [], []
+    for _ in range(60):
+        touched = [_steps(3) for _ in range(dice.randrange(1, 5))]
+        cells = {_cell(steps): steps for steps in touched}
+        expected.append(sorted(_address(cell) for cell in charged(cells)))
+        asked.append(
+            "map (fun c => flat_map (fun s => [fst s; snd s]) c) "
+            f"(charged Z.eq_dec Z.eq_dec 4 ({coq(touched)} : list (list (Z * Z))))"
+        )
+
+    assert [sorted(each) for each in compute(asked)] == expected
+
+
+def _cell(steps):
+    cell = Cell(None, "charged", "charged")
+    for g, k in steps:
+        cell = Cell(cell, str(g), Lit.of(k))
+    return cell
+
+
+def _address(cell):
+    return [n for step in cell.path()[1:] for n in (int(step.partition), step.key.value)]

@@ -196,8 +196,9 @@ def bounds_apart(derived: Rows, cap: Number | None) -> list[Number]:
 def check_claims(derived: Rows, claims: dict[str, Any], cells: tuple[Cell, ...], report: Report) -> Rows:
     """Compare the claimed facts with the derived ones. Later nodes use the claimed ones."""
     cap = None if claims["cap"] is None else bound(claims["cap"])
-    inserted, deleted = bound(claims["inserted"]), bound(claims["deleted"])
     factor, edits, most = bound(claims["factor"]), bound(claims["edits"]), bound(claims["most"])
+    either = factor if cap is None else cap  # what holds if nothing is claimed about insertions and deletions apart
+    inserted, deleted = (bound(claims[each]) if each in claims else either for each in ("inserted", "deleted"))
     if not set(derived.cells) <= set(cells) or most < derived.most:
         raise Refuted("rows lie outside of the claimed cells, or there can be more than claimed")
     if cap is not None:  # then the factor is not used anywhere
