@@ -510,7 +510,7 @@ class PrivSeries(Operators):
         """
         if type(periods) is not int:
             raise PlanError("shift takes a whole number of rows")
-        window = Window(self._rows, max(periods, 0), max(-periods, 0))
+        window = Window(self._rows, periods, -periods)  # a shifted column alone does not see its own row
         return self._new(Lag(window, self._expr, periods), window)
 
     def diff(self, periods: int = 1) -> Self:

@@ -148,13 +148,12 @@ class Node(metaclass=Interned):
 
     def shown(self) -> str:
         """The text of this node, made once, after those that it quotes."""
-        if self._shown is not None:
-            return self._shown
-        for each in inputs_first((self,), _quotes, _has_text):
-            text = each.spell_out()
-            if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
-                text = f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
-            set_frozen(each, "_shown", text)
+        if self._shown is None:
+            for each in inputs_first((self,), _quotes, _has_text):
+                text = each.spell_out()
+                if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
+                    text = f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
+                set_frozen(each, "_shown", text)
         assert self._shown is not None
         return self._shown
 
