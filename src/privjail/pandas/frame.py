@@ -746,9 +746,10 @@ class PrivDataFrame(Operators):
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
-        return pandas.Series(means(self._rows, self._exprs, eps))
+        found = means(self._rows, self._exprs, eps)
+        return series_of(found.values(), index=list(found))
 
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
         columns = [n for n, e in self._exprs.items() if _is_number(e.domain)]
@@ -758,9 +759,10 @@ class PrivDataFrame(Operators):
         return {n: getattr(self._series(n), method)(eps=share, **kwargs) for n in columns}
 
     def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
-        import pandas
+        from privjail.answers.released import series_of
 
-        return pandas.Series(self._per_column(method, eps, **kwargs))
+        found = self._per_column(method, eps, **kwargs)
+        return series_of(found.values(), index=list(found))
 
     def var(self, *, eps: Any) -> pandas.Series[float]:
         """The variance of each column of numbers, for one eps in all.
@@ -802,10 +804,10 @@ class PrivDataFrame(Operators):
 
         >>> x = df[["age", "days"]].quantile([0.25, 0.75], eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         if isinstance(q, (list, tuple)):
-            return pandas.DataFrame(self._per_column("quantile", eps, q=q))
+            return frame_of(self._per_column("quantile", eps, q=q))
         return self._released("quantile", eps, q=q)
 
     def describe(self, *, eps: Any) -> pandas.DataFrame:
@@ -813,9 +815,9 @@ class PrivDataFrame(Operators):
 
         >>> x = df[["age", "days"]].describe(eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
-        return pandas.DataFrame(self._per_column("describe", eps))
+        return frame_of(self._per_column("describe", eps))
 
     def hist(self, column: str, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
         """Noisy counts of a column in intervals.

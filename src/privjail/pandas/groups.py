@@ -259,18 +259,18 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
 
         >>> averages = df.groupby("ward")[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
-        return pandas.DataFrame(means, index=self._index())
+        return frame_of(means, index=self._index())
 
     def _each_column(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
         """A released statistic of every chosen column, which share eps."""
-        import pandas
+        from privjail.answers.released import frame_of
 
         columns = {name: self._column(name) for name in self._chosen()}
         share = amount(eps) / len(columns)
-        return pandas.DataFrame({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
+        return frame_of({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
 
     def var(self, *, eps: Any) -> pandas.DataFrame:
         """The variance in each group, for one eps in all.
@@ -371,18 +371,18 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
 
         >>> averages = df.groupby("ward")["cost"].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
-        return pandas.Series(means[self._name], index=self._index(), name=self._name)
+        return series_of(means[self._name], index=self._index(), name=self._name)
 
     def _each_group(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
         """A released statistic of each group: groups exclude each other, so eps pays for all."""
-        import pandas
+        from privjail.answers.released import series_of
 
         amount(eps)
         found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        return pandas.Series(found, index=self._index(), name=self._name)
+        return series_of(found, index=self._index(), name=self._name)
 
     def var(self, *, eps: Any) -> pandas.Series[float]:
         """The variance in each group, for one eps in all.

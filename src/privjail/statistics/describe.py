@@ -2,37 +2,93 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from privjail import session
+from privjail.answers.answer import Answer, Facts, Price, laplace_noise
+from privjail.answers.laws import LaplaceNoise, RankLaw
 from privjail.budget.amounts import amount
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.release import Query
-from privjail.statistics.mean import CentredColumn
-from privjail.statistics.quantile import candidate, extreme_ask, quantile_ask
+from privjail.statistics.mean import CentredColumn, parts_of
+from privjail.statistics.quantile import CONFIDENCE, OF_COUNT, Ranked, extreme_ask, few_rows
+from privjail.statistics.variance import deviation
+
+QUARTERS = {"25%": Fraction(1, 4), "50%": Fraction(1, 2), "75%": Fraction(3, 4)}
 
 
-def describe(rows: Rows, expr: Expr, eps: Any) -> dict[str, float]:
+def describe(rows: Rows, expr: Expr, eps: Any) -> dict[str, Answer]:
     """count, mean, std, min, quartiles and max of a column; each of eight releases gets an eighth of eps."""
-    c = CentredColumn(rows, expr)
+    c, ranked = CentredColumn(rows, expr), Ranked.of(rows, expr)
     share = amount(eps) / 8
     sums = [Query(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
-    ranks = {
-        "min": extreme_ask(rows, expr, "min", share),
-        "25%": quantile_ask(rows, expr, Fraction(1, 4), share),
-        "50%": quantile_ask(rows, expr, Fraction(1, 2), share),
-        "75%": quantile_ask(rows, expr, Fraction(3, 4), share),
-        "max": extreme_ask(rows, expr, "max", share),
-    }
-    count, total, squares, *positions = session.release([*sums, *ranks.values()])
+    ranks = _ranks(ranked, share)
+    count, total, squares, *positions = session.release([*sums, *(rank.ask for rank in ranks.values())])
+    price = Price(float(amount(eps)))
+    parts = parts_of(sums[1], sums[0], total, count)
+    spread = c.variance(squares, laplace_noise(sums[2].value, sums[2].mechanism), parts, price)
     moments = {
-        "count": count,
-        "mean": c.mean(total, count),
-        "std": math.sqrt(c.variance(squares, total, count)),
+        "count": Answer(count, Facts(price, "laplace", parts.count_noise)),
+        "mean": c.mean(parts, price),
+        "std": deviation(spread),
     }
-    return moments | {name: candidate(ask, i) for (name, ask), i in zip(ranks.items(), positions, strict=True)}
+    found = dict(zip(ranks, positions, strict=True))
+    return moments | _ranked_answers(ranked, ranks, found, count, parts.count_noise, price)
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A request for the value of rank slope·n + offset, and how far from that rank the answer is at most."""
+
+    ask: Query
+    slope: Fraction
+    offset: int
+    margin: int
+
+    def at(self, rows: float) -> float:
+        return float(self.slope) * rows + self.offset
+
+
+def _ranks(ranked: Ranked, share: Fraction) -> dict[str, Rank]:
+    least, few = extreme_ask(ranked, "min", share)
+    most, _ = extreme_ask(ranked, "max", share)
+    ranks = {"min": Rank(least, Fraction(0), few, few)}
+    for name, q in QUARTERS.items():
+        ranks[name] = Rank(ranked.ask(1 - q, q, 0, share), q, 0, ranked.margin(1 - q, q, share))
+    return ranks | {"max": Rank(most, Fraction(1), -few, few)}
+
+
+def _ranked_answers(
+    ranked: Ranked, ranks: dict[str, Rank], found: dict[str, int], count: float, noise: LaplaceNoise, price: Price
+) -> dict[str, Answer]:
+    """Each with an interval whose ends are its neighbours, where these are on the right side.
+
+    Two ranks that lie further apart than a margin and two rows are in order with the probability of the margin; see
+    quantile.py. Below the least and above the largest value only the range is known.
+    """
+    fewest = count - noise.reach(1 - 2 * OF_COUNT)
+    few, names = few_rows(count, noise), list(ranks)
+    answers = {}
+    for i, name in enumerate(names):
+        left, right = ranked.low, ranked.high
+        if name == "min":
+            right = ranked.above(found[name]) if fewest >= ranks[name].margin else right
+        elif name == "max":
+            left = ranked.below(found[name]) if fewest >= ranks[name].margin else left
+        else:
+            before, own, after = (ranks[each] for each in names[i - 1 : i + 2])
+            if own.at(fewest) - before.at(fewest) >= before.margin + 2:
+                left = ranked.below(found[names[i - 1]])
+            if after.at(fewest) - own.at(fewest) >= after.margin + 2:
+                right = ranked.above(found[names[i + 1]])
+        left, right = min(left, right), max(left, right)
+        value = min(max(ranked.value(found[name]), left), right)
+        answers[name] = Answer(
+            value, Facts(price, name, RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few))
+        )
+    return answers
