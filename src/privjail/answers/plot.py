@@ -15,6 +15,7 @@ def plot(x: Any, confidence: float = 0.95, ax: Any = None, **options: Any) -> An
 
     >>> axes = pj.plot(df["ward"].value_counts(sort=False).reveal(eps=1))
     """
+    numbers: Any
     if isinstance(x, Answer):
         low, high = x.interval(confidence)
         numbers, ends = pd.Series([float(x)], index=[""]), [[(float(x) - low, high - float(x))]]

@@ -6,7 +6,7 @@ them. Only what takes numbers out or puts them in another order keeps what is kn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class Released:
         return f"\nunreliable: {', '.join(found[:SHOWN])}{more}"
 
 
-class ReleasedSeries(Released, pd.Series):  # type: ignore[type-arg]
+class ReleasedSeries(Released, pd.Series):
     """A released vector.
 
     >>> days = df.groupby("ward")["days"].mean(eps=1)
@@ -95,7 +95,7 @@ class ReleasedSeries(Released, pd.Series):  # type: ignore[type-arg]
         return pd.Series([doubt is None for doubt in self._doubts()], index=self.index, name=self.name)
 
     @property
-    def plot(self) -> Any:  # type: ignore[override]
+    def plot(self) -> Any:
         """plot() draws bars with intervals; plot.line() and the like are pandas' own."""
         from privjail.answers.plot import Plots
 
@@ -118,17 +118,17 @@ class ReleasedSeries(Released, pd.Series):  # type: ignore[type-arg]
             return super().sort_index(*args, **kwargs)
         return self._taken(list(pd.Series(range(len(self)), index=self.index).sort_index(**kwargs)))
 
-    def head(self, n: int = 5) -> Any:
+    def head(self, n: int = 5) -> Any:  # type: ignore[misc]
         return self._taken(list(range(len(self)))[:n])
 
-    def tail(self, n: int = 5) -> Any:
+    def tail(self, n: int = 5) -> Any:  # type: ignore[misc]
         return self._taken(list(range(len(self)))[-n:] if n else [])
 
     def rename(self, *args: Any, **kwargs: Any) -> Any:
         named = pd.Series(self).rename(*args, **kwargs)
         return named if named is None else released_series(named, self._facts)
 
-    def copy(self, deep: Any = True) -> Any:
+    def copy(self, deep: Any = True) -> Any:  # type: ignore[misc]
         return released_series(pd.Series(self).copy(deep), self._facts)
 
     def __getitem__(self, key: Any) -> Any:
@@ -172,7 +172,8 @@ class ReleasedFrame(Released, pd.DataFrame):
         """An interval for each number: under each column its ends, ``low`` and ``high``."""
         height, width = self.shape
         ends = self._ends(confidence).reshape(height, 2 * width)
-        keys = [label if isinstance(label, tuple) else (label,) for label in self.columns]
+        labels: list[Any] = list(self.columns)
+        keys = [label if isinstance(label, tuple) else (label,) for label in labels]
         columns = pd.MultiIndex.from_tuples([(*key, end) for key in keys for end in ("low", "high")])
         return pd.DataFrame(ends, index=self.index, columns=columns)
 
@@ -182,7 +183,7 @@ class ReleasedFrame(Released, pd.DataFrame):
         return pd.DataFrame(found, index=self.index, columns=self.columns)
 
     @property
-    def plot(self) -> Any:  # type: ignore[override]
+    def plot(self) -> Any:
         """plot() draws bars with intervals; plot.line() and the like are pandas' own."""
         from privjail.answers.plot import Plots
 
@@ -195,7 +196,7 @@ class ReleasedFrame(Released, pd.DataFrame):
             return found
         return released_series(found, self._facts[at :: self.shape[1]])
 
-    def copy(self, deep: Any = True) -> Any:
+    def copy(self, deep: Any = True) -> Any:  # type: ignore[misc]
         return released_frame(pd.DataFrame(self).copy(deep), self._facts)
 
     def _labels(self) -> list[str]:
@@ -208,7 +209,8 @@ class ReleasedFrame(Released, pd.DataFrame):
         from html import escape
 
         note = self._warning(self._labels()).strip()
-        return str(super()._repr_html_()) + (f"<p>{escape(note)}</p>" if note else "")
+        plain: Any = self.to_plain()
+        return str(plain._repr_html_()) + (f"<p>{escape(note)}</p>" if note else "")
 
     def to_plain(self) -> pd.DataFrame:
         """The numbers alone."""
@@ -231,28 +233,24 @@ def released_frame(plain: Any, facts: Sequence[Facts | None]) -> ReleasedFrame:
     return made
 
 
-def series_of(answers: Iterable[Any], index: Any = None, name: Any = None) -> Any:
-    """A series of answers; a plain one where a number carries no facts."""
+def series_of(answers: Iterable[Any], index: Any = None, name: Any = None) -> ReleasedSeries:
+    """A series of answers; of plain numbers among them nothing is known."""
     given = list(answers)
-    facts = [x.facts if isinstance(x, Answer) else None for x in given]
-    if not any(facts):
-        return pd.Series(given, index=index, name=name)
-    return released_series(given, facts, index, name)
+    return released_series(given, [x.facts if isinstance(x, Answer) else None for x in given], index, name)
 
 
-def frame_of(columns: dict[Any, Iterable[Any]], index: Any = None) -> Any:
+def frame_of(columns: Mapping[Any, Iterable[Any]], index: Any = None) -> ReleasedFrame:
     """A table of columns of answers, or of released series."""
     known: list[list[Facts | None]] = []
     plain: dict[Any, Any] = {}
     for name, column in columns.items():
-        if isinstance(column, Released):
+        if isinstance(column, ReleasedSeries):
             known.append(list(column._facts))
-            plain[name] = column.to_plain()  # type: ignore[attr-defined]
+            plain[name] = column.to_plain()
         else:
             given = list(column)
             known.append([x.facts if isinstance(x, Answer) else None for x in given])
             plain[name] = [float(x) for x in given]
     made = pd.DataFrame(plain, index=index)
-    if not any(map(any, known)) or {len(each) for each in known} != {len(made)}:
-        return made
-    return released_frame(made, [facts for row in zip(*known, strict=True) for facts in row])
+    facts = [each for row in zip(*known, strict=True) for each in row]
+    return released_frame(made, facts if len(facts) == made.size else [None] * made.size)

@@ -47,6 +47,7 @@ from privjail.statistics.mean import means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
 
 T = TypeVar("T")
 MOST_NAMED = 10  # columns of a wide table, in an error
@@ -741,7 +742,7 @@ class PrivDataFrame(Operators):
 
     # -- released statistics
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
+    def mean(self, *, eps: Any) -> ReleasedSeries:
         """The mean of each column, for one eps in all.
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
@@ -758,48 +759,48 @@ class PrivDataFrame(Operators):
         share = amount(eps) / len(columns)
         return {n: getattr(self._series(n), method)(eps=share, **kwargs) for n in columns}
 
-    def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+    def _released(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
         from privjail.answers.released import series_of
 
         found = self._per_column(method, eps, **kwargs)
         return series_of(found.values(), index=list(found))
 
-    def var(self, *, eps: Any) -> pandas.Series[float]:
+    def var(self, *, eps: Any) -> ReleasedSeries:
         """The variance of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].var(eps=1)
         """
         return self._released("var", eps)
 
-    def std(self, *, eps: Any) -> pandas.Series[float]:
+    def std(self, *, eps: Any) -> ReleasedSeries:
         """The standard deviation of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].std(eps=1)
         """
         return self._released("std", eps)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
+    def min(self, *, eps: Any) -> ReleasedSeries:
         """A value of each column that few rows lie below, for one eps in all.
 
         >>> x = df[["age", "days"]].min(eps=1)
         """
         return self._released("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
+    def max(self, *, eps: Any) -> ReleasedSeries:
         """A value of each column that few rows lie above, for one eps in all.
 
         >>> x = df[["age", "days"]].max(eps=1)
         """
         return self._released("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].median(eps=1)
         """
         return self._released("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float] | pandas.DataFrame:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | ReleasedFrame:
         """A quantile (or several) of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].quantile([0.25, 0.75], eps=1)
@@ -810,7 +811,7 @@ class PrivDataFrame(Operators):
             return frame_of(self._per_column("quantile", eps, q=q))
         return self._released("quantile", eps, q=q)
 
-    def describe(self, *, eps: Any) -> pandas.DataFrame:
+    def describe(self, *, eps: Any) -> ReleasedFrame:
         """count, mean, std, min, quartiles and max of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].describe(eps=1)
@@ -819,7 +820,7 @@ class PrivDataFrame(Operators):
 
         return frame_of(self._per_column("describe", eps))
 
-    def hist(self, column: str, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
+    def hist(self, column: str, *, eps: Any, bins: Any = 10) -> ReleasedSeries:
         """Noisy counts of a column in intervals.
 
         >>> counts = df.hist("age", bins=12, eps=1)

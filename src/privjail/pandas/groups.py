@@ -33,6 +33,7 @@ from privjail.statistics.mean import group_means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
 
 T = TypeVar("T")
@@ -254,7 +255,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         raise PlanError("one column is needed", do='df.groupby("a")["b"].value_counts(sort=False)')
 
-    def mean(self, *, eps: Any) -> pandas.DataFrame:
+    def mean(self, *, eps: Any) -> ReleasedFrame:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")[["age", "cost"]].mean(eps=1)
@@ -264,7 +265,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
         return frame_of(means, index=self._index())
 
-    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
+    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released statistic of every chosen column, which share eps."""
         from privjail.answers.released import frame_of
 
@@ -272,42 +273,42 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         share = amount(eps) / len(columns)
         return frame_of({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
 
-    def var(self, *, eps: Any) -> pandas.DataFrame:
+    def var(self, *, eps: Any) -> ReleasedFrame:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].var(eps=1)
         """
         return self._each_column("var", eps)
 
-    def std(self, *, eps: Any) -> pandas.DataFrame:
+    def std(self, *, eps: Any) -> ReleasedFrame:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].std(eps=1)
         """
         return self._each_column("std", eps)
 
-    def min(self, *, eps: Any) -> pandas.DataFrame:
+    def min(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].min(eps=1)
         """
         return self._each_column("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.DataFrame:
+    def max(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].max(eps=1)
         """
         return self._each_column("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.DataFrame:
+    def median(self, *, eps: Any) -> ReleasedFrame:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].median(eps=1)
         """
         return self._each_column("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.DataFrame:
+    def quantile(self, q: float = 0.5, *, eps: Any) -> ReleasedFrame:
         """A quantile in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].quantile(0.9, eps=1)
@@ -366,7 +367,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         axes = (*self._index_axes(), Axis(self._name, self._expr.domain))
         return SensitiveSeries(Tally(self._frame._rows, (*self._keys, self._expr), None), "count", axes)
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
+    def mean(self, *, eps: Any) -> ReleasedSeries:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")["cost"].mean(eps=1)
@@ -376,7 +377,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
         return series_of(means[self._name], index=self._index(), name=self._name)
 
-    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
         """A released statistic of each group: groups exclude each other, so eps pays for all."""
         from privjail.answers.released import series_of
 
@@ -384,42 +385,42 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
         return series_of(found, index=self._index(), name=self._name)
 
-    def var(self, *, eps: Any) -> pandas.Series[float]:
+    def var(self, *, eps: Any) -> ReleasedSeries:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].var(eps=1)
         """
         return self._each_group("var", eps)
 
-    def std(self, *, eps: Any) -> pandas.Series[float]:
+    def std(self, *, eps: Any) -> ReleasedSeries:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].std(eps=1)
         """
         return self._each_group("std", eps)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
+    def min(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].min(eps=1)
         """
         return self._each_group("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
+    def max(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].max(eps=1)
         """
         return self._each_group("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].median(eps=1)
         """
         return self._each_group("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.Series[float]:
+    def quantile(self, q: float = 0.5, *, eps: Any) -> ReleasedSeries:
         """A quantile in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)
