@@ -272,6 +272,7 @@ class RankLaw(Law):
     high: float
     confidence: float
     few: str | None = None  # why the number of rows is too small
+    fitted: bool = True  # the ends were chosen for this quantile: if they lie far apart, it is not known well
 
     def interval(self, answer: float, confidence: float) -> Interval:
         if confidence > self.confidence:
@@ -279,7 +280,9 @@ class RankLaw(Law):
         return (min(self.left, answer), max(self.right, answer))
 
     def doubt(self, answer: float) -> str | None:
-        return self.few or too_wide(self.interval(answer, self.confidence), self.low, self.high)
+        if self.few or not self.fitted:
+            return self.few
+        return too_wide(self.interval(answer, self.confidence), self.low, self.high)
 
 
 def too_wide(interval: Interval, low: float, high: float) -> str | None:

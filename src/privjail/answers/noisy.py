@@ -18,8 +18,8 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from privjail import session
-from privjail.answers.answer import Facts, facts_of
+from privjail import records, session
+from privjail.answers.answer import Answer, Facts, facts_of
 from privjail.answers.laws import Exact, GaussianNoise, LaplaceNoise, Law
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
@@ -40,11 +40,21 @@ def release(value: Value, mechanism: Mechanism, weights: Sequence[Fraction] | No
         scaled, factors = equalised(value, weights)
         if scaled is not None:
             answers = session.release([Query(scaled, mechanism)])[0]
-            facts = facts_of(scaled, mechanism)
-            return _unscaled(answers, facts, factors, _grids(value))
+            numbers, known = _unscaled(answers, facts_of(scaled, mechanism), factors, _grids(value))
+            return _noted(numbers, known)
     answer = session.release([Query(value, mechanism)])[0]
     facts = facts_of(value, mechanism)
-    return answer, [facts] * (value.joint.size if value.index else 1)
+    return _noted(answer, [facts] * (value.joint.size if value.index else 1))
+
+
+def _noted(answer: Any, facts: list[Facts]) -> tuple[Any, list[Facts]]:
+    """The same, entered in the history."""
+    if isinstance(answer, list):
+        few = zip(answer[: records.SHOWN], facts, strict=False)
+        records.answered("", [Answer(x, known) for x, known in few])
+    else:
+        records.answered("", Answer(answer, facts[0]))
+    return answer, facts
 
 
 def equalised(value: Value, weights: Sequence[Fraction] | None = None) -> tuple[Value | None, list[Fraction]]:

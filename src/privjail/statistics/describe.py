@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privjail import session
+from privjail import records, session
 from privjail.answers.answer import Answer, Facts, Price, laplace_noise
 from privjail.answers.laws import LaplaceNoise, RankLaw
 from privjail.budget.amounts import amount
@@ -38,7 +38,9 @@ def describe(rows: Rows, expr: Expr, eps: Any) -> dict[str, Answer]:
         "std": deviation(spread),
     }
     found = dict(zip(ranks, positions, strict=True))
-    return moments | _ranked_answers(ranked, ranks, found, count, parts.count_noise, price)
+    described = moments | _ranked_answers(ranked, ranks, found, count, parts.count_noise, price)
+    records.answered(f"{rows} | describe({expr})", described.values())
+    return described
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,6 @@ def _ranked_answers(
         left, right = min(left, right), max(left, right)
         value = min(max(ranked.value(found[name]), left), right)
         answers[name] = Answer(
-            value, Facts(price, name, RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few))
+            value, Facts(price, name, RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few, fitted=False))
         )
     return answers

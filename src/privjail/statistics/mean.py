@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from privjail import session
+from privjail import records, session
 from privjail.answers.answer import Answer, Facts, Price, laplace_noise
 from privjail.answers.laws import LaplaceNoise, MeanLaw, Parts, VarianceLaw
 from privjail.budget.amounts import amount
@@ -94,6 +94,10 @@ def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, Answer]:
     for (name, c), ask, answer in zip(centred.items(), asks[len(counts) :], answers[len(counts) :], strict=True):
         count_ask, count = known[Tally(rows, (), c.present())]
         found[name] = c.mean(parts_of(ask, count_ask, answer, count), price)
+    columns_shown = ", ".join(map(str, columns.values()))
+    records.answered(
+        f"{rows} | mean({columns_shown})", found.values() if len(found) > 1 else next(iter(found.values()))
+    )
     return found
 
 
@@ -110,4 +114,6 @@ def group_means(rows: Rows, keys: tuple[Expr, ...], columns: dict[Any, Expr], ep
         noises = [laplace_noise(ask.value, ask.mechanism) for ask in asks[2 * i : 2 * i + 2]]
         pairs = zip(answers[2 * i], answers[2 * i + 1], strict=True)
         found[name] = [c.mean(Parts(x, n, *noises), price) for x, n in pairs]
+    by, shown = (", ".join(map(str, each)) for each in (keys, columns.values()))
+    records.answered(f"{rows} | groupby({by}) | mean({shown})", [x for each in found.values() for x in each])
     return found

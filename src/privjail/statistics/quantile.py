@@ -20,9 +20,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from privjail import session
+from privjail import records, session
 from privjail.answers.answer import Answer, Facts, Price, laplace_noise
 from privjail.answers.laws import LaplaceNoise, RankLaw
 from privjail.budget.amounts import amount, exact
@@ -96,9 +97,9 @@ class Ranked:
         return len(self.starts)
 
     def scores(self, below: Fraction, above: Fraction, target: Fraction) -> QuantileScores:
-        points = self.starts if self.step == 0 else range(self.size)
-        kind = int if self.step == 0 and isinstance(self.expr.domain, IntDomain) else float
-        return QuantileScores(self.rows, self.expr, tuple(Lit.of(kind(p)) for p in points), below, above, target)
+        whole = self.step == 0 and isinstance(self.expr.domain, IntDomain)
+        points = _points(self.starts[0] if self.step == 0 else 0.0, self.size, whole)
+        return QuantileScores(self.rows, self.expr, points, below, above, target)
 
     def ask(self, below: Fraction, above: Fraction, target: int, eps: Fraction) -> Query:
         return Query(self.scores(below, above, Fraction(target)), NoisyMax(eps))
@@ -124,6 +125,13 @@ class Ranked:
     def above(self, i: int) -> float:
         """No value that lies on candidate i is larger than this."""
         return min(self.starts[i] + self.step, self.high)
+
+
+@lru_cache(maxsize=64)
+def _points(first: float, size: int, whole: bool) -> tuple[Lit, ...]:
+    """Candidates one apart."""
+    start = int(first) if whole else first
+    return tuple(Lit.of(start + i) for i in range(size))
 
 
 def _steps(expr: Expr, low: float, step: float) -> Expr:
@@ -184,7 +192,10 @@ def quantiles(rows: Rows, expr: Expr, shares: Sequence[Any], eps: Any) -> list[A
     counting = Query(ranked.counted(), Laplace(amount(eps) * SHARES[3]))
     count, *positions = session.release([counting, *(ask for one in asked for ask in one.asks)])
     noise, price = laplace_noise(counting.value, counting.mechanism), Price(float(amount(eps)))
-    return [one.answer(positions[3 * i : 3 * i + 3], count, noise, price) for i, one in enumerate(asked)]
+    found = [one.answer(positions[3 * i : 3 * i + 3], count, noise, price) for i, one in enumerate(asked)]
+    shown = ", ".join(f"{float(q):g}" for q in wanted)
+    records.answered(f"{rows} | quantile({expr}, {shown})", found)
+    return found
 
 
 def extreme(rows: Rows, expr: Expr, which: str, eps: Any) -> Answer:
@@ -194,7 +205,9 @@ def extreme(rows: Rows, expr: Expr, which: str, eps: Any) -> Answer:
     counting = Query(ranked.counted(), Laplace(total * SHARES[3]))
     count, position = session.release([counting, ask])
     noise = laplace_noise(counting.value, counting.mechanism)
-    return extreme_answer(ranked, which, position, target, count, noise, Price(float(total)))
+    found = extreme_answer(ranked, which, position, target, count, noise, Price(float(total)))
+    records.answered(f"{rows} | {which}({expr})", found)
+    return found
 
 
 def extreme_ask(ranked: Ranked, which: str, eps: Fraction) -> tuple[Query, int]:
@@ -216,5 +229,5 @@ def extreme_answer(
     found = ranked.value(at) if which == "max" or ranked.step == 0 else ranked.above(at)
     left = ranked.below(at) if which == "max" and enough else ranked.low
     right = ranked.above(at) if which == "min" and enough else ranked.high
-    law = RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few_rows(count, noise))
+    law = RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few_rows(count, noise), fitted=False)
     return Answer(found, Facts(price, which, law))

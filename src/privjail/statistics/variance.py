@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from privjail import session
+from privjail import records, session
 from privjail.answers.answer import Answer, Price, laplace_noise
 from privjail.answers.laws import Mapped, root
 from privjail.budget.amounts import amount
@@ -24,10 +24,14 @@ def variance(rows: Rows, expr: Expr, eps: Any) -> Answer:
     asks = [Query(Tally(rows, (), v), share) for v in (c.square(), c.deviation(), c.present())]
     squares, total, count = session.release(asks)
     parts = parts_of(asks[1], asks[2], total, count)
-    return c.variance(squares, laplace_noise(asks[0].value, share), parts, Price(float(amount(eps))))
+    found = c.variance(squares, laplace_noise(asks[0].value, share), parts, Price(float(amount(eps))))
+    records.answered(f"{rows} | var({expr})", found)
+    return found
 
 
 def deviation(spread: Answer) -> Answer:
     """The standard deviation, from a variance that was released."""
     facts = spread.facts
-    return Answer(root(float(spread)), replace(facts, mechanism="std", law=Mapped(facts.law, float(spread), root)))
+    found = Answer(root(float(spread)), replace(facts, mechanism="std", law=Mapped(facts.law, float(spread), root)))
+    records.answered("", found)
+    return found
