@@ -26,7 +26,7 @@ def main() -> None:
 
         raise SystemExit(rehearse(sys.argv[2:]))
     try:
-        from privjail.curator.cli import run
+        from privjail.curator.cli.root import run
 
         run()
     except ModuleNotFoundError as missing:
