@@ -117,5 +117,7 @@ def history() -> Any:
     """A pandas table of this program's releases: when, which line, what was asked, its price, answer and error.
 
     The answer is what came out; its error is at most that, with 95 % probability. Rehearsals are not in it.
+
+    >>> asked = pj.history()
     """
     return table(kept)

@@ -145,6 +145,8 @@ def budget_left() -> dict[str, Any]:
     """What may still be spent on each data set: ε, (ε, δ), ρ, or None where there is no limit.
 
     Through a jail: of the analyst's own share. Others may spend, too, where a limit is shared.
+
+    >>> left = pj.budget_left()
     """
     if _stand_in is None and _connection is not None:
         return Budgets(_connection.left())

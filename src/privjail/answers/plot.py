@@ -45,9 +45,11 @@ def _reaches(numbers: Any, interval: Any) -> list[tuple[float, float]]:
 
 def _bars(numbers: Any, errors: Any, ax: Any, options: dict[str, Any]) -> Any:
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib.pyplot as plt
     except ModuleNotFoundError:
         raise PlanError("plots need matplotlib: it is not installed", do="pip install 'privjail-dp[plots]'") from None
+    if ax is None:
+        _, ax = plt.subplots()
     given = {"capsize": 3, **options}
     if isinstance(numbers, pd.Series):
         given.setdefault("legend", False)

@@ -127,7 +127,7 @@ def _frame(dataset: Dataset, columns: Columns) -> Any:
     """Columns as the frame that engines hold."""
     import polars as pl
 
-    from privjail.engines.polars.types import dtype_of
+    from privjail.ops.polars_types import dtype_of
 
     def column(domain: Domain, values: list[Any]) -> Any:
         if isinstance(domain, TimeDomain):
