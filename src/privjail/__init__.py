@@ -21,6 +21,7 @@ from privjail.errors import (  # noqa: E402
     RowsError,
     SchemaError,
 )
+from privjail.notebook import short_tracebacks  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.records import history  # noqa: E402
 from privjail.rehearsals.run import rehearsal  # noqa: E402
@@ -87,5 +88,6 @@ __all__ = [
     "raise_gc_threshold",
     "rehearsal",
     "reveal_all",
+    "short_tracebacks",
     "top_k",
 ]

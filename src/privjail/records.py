@@ -8,10 +8,13 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privjail.plan.cells import Cell
 from privjail.release import Query
+
+if TYPE_CHECKING:
+    import pandas
 
 KEPT = 10_000  # records; older ones are dropped
 SHOWN = 100  # numbers of one answer that a record keeps
@@ -87,7 +90,7 @@ def asking_line() -> tuple[str, int]:
     return ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def table(given: Iterable[Record]) -> Any:
+def table(given: Iterable[Record]) -> pandas.DataFrame:
     """Records as a pandas table."""
     import pandas
 
@@ -113,7 +116,7 @@ def _shown(x: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def history() -> Any:
+def history() -> pandas.DataFrame:
     """A pandas table of this program's releases: when, which line, what was asked, its price, answer and error.
 
     The answer is what came out; its error is at most that, with 95 % probability. Rehearsals are not in it.

@@ -150,6 +150,8 @@ def budget_left() -> dict[str, Any]:
     """
     if _stand_in is None and _connection is not None:
         return Budgets(_connection.left())
+    if _stand_in is None and not jail.cache_info().currsize:
+        return Budgets()  # nothing was opened yet
     gate = jail() if _stand_in is None else _stand_in.gate
     return Budgets({a.name: left(a.notion.limit, a.total()) for a in gate.ledger.accounts()})
 

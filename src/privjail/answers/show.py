@@ -2,37 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
+from privjail.answers.answer import Answer
+from privjail.answers.laws import Interval
 from privjail.errors import PlanError
 from privjail.prisoner import Prisoner
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def interval(x: Any, confidence: float = 0.95) -> Any:
+    import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
+
+
+@overload
+def interval(x: Answer, confidence: float = 0.95) -> Interval: ...
+@overload
+def interval(x: ReleasedSeries | ReleasedFrame, confidence: float = 0.95) -> pandas.DataFrame: ...
+def interval(x: Any, confidence: float = 0.95) -> Interval | pandas.DataFrame:
     """Where the true number lies, with this probability: (low, high), or a table of them for a vector.
 
     >>> low, high = pj.interval(df.shape[0].reveal(eps=1))
     """
-    return _released(x).interval(confidence)
+    found: Interval | pandas.DataFrame = _released(x).interval(confidence)
+    return found
 
 
-def error(x: Any, confidence: float = 0.95) -> Any:
+@overload
+def error(x: Answer, confidence: float = 0.95) -> float: ...
+@overload
+def error(x: ReleasedSeries, confidence: float = 0.95) -> pandas.Series[float]: ...
+@overload
+def error(x: ReleasedFrame, confidence: float = 0.95) -> pandas.DataFrame: ...
+def error(x: Any, confidence: float = 0.95) -> float | pandas.Series[float] | pandas.DataFrame:
     """How far a released number, vector or table may be off, with this probability.
 
     >>> pj.error(df.shape[0].reveal(eps=0.1))
     30.0
     """
-    return _released(x).error(confidence)
+    found: float | pandas.Series[float] | pandas.DataFrame = _released(x).error(confidence)
+    return found
 
 
-def plot(x: Any, confidence: float = 0.95, **options: Any) -> Any:
+def plot(x: Any, confidence: float = 0.95, **options: Any) -> Axes:
     """Draw what was released as bars with intervals; returns matplotlib's axes.
 
     >>> axes = pj.plot(df["ward"].value_counts(sort=False).reveal(eps=1))
     """
     from privjail.answers.plot import plot
 
-    return plot(_released(x), confidence, **options)
+    axes: Axes = plot(_released(x), confidence, **options)
+    return axes
 
 
 def _released(x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
+from privjail.notebook import progress
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsNull
@@ -382,7 +383,8 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         from privjail.answers.released import series_of
 
         amount(eps)
-        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
+        groups = progress(self, self.ngroups, f"{method} of each group")
+        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in groups]
         return series_of(found, index=self._index(), name=self._name)
 
     def var(self, *, eps: Any) -> ReleasedSeries:

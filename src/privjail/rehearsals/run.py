@@ -27,7 +27,7 @@ def rehearsal(rows: int = ROWS) -> Iterator[Bill]:
     >>> with pj.rehearsal() as bill:
     ...     x = df["age"].mean(eps=0.5)
     >>> bill.total
-    {'stays': 0.5}
+    {'patients': 0.5}
     """
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 10**7:
         raise PlanError(f"a rehearsal needs a number of made-up rows from 1 to 10,000,000, got {rows!r}")
