@@ -98,10 +98,19 @@ RANKED = {
 @pytest.mark.parametrize("given", RANKED.values(), ids=list(RANKED))
 def test_group_medians_and_quantiles(given: Any) -> None:
     kind, low, high, rows = given
-    df = table(rows, 100, kind, low, high)
-    for q, eps in ((0.5, 1.0), (0.5, 8.0), (0.9, 8.0)):
+    df = table(rows, 60, kind, low, high)
+    for q, eps in ((0.5, 1.0), (0.9, 8.0)):
         truth = float(pandas.Series(rows, dtype=float).quantile(q))
-        check(covered(df.groupby("g")["x"].quantile(q, eps=eps).interval(), truth), 100, 0.95)
+        check(covered(df.groupby("g")["x"].quantile(q, eps=eps).interval(), truth), 60, 0.95)
+
+
+def test_ends_that_are_too_near_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests can fail: with ends for the rank itself, and not so many rows beside it, they do."""
+    from privjail.statistics.quantile import Ranked
+
+    monkeypatch.setattr(Ranked, "margin", lambda self, scores, eps, alpha=0: 0)
+    with pytest.raises(AssertionError):
+        test_group_medians_and_quantiles(RANKED["half here, half there"])
 
 
 def test_medians_of_large_groups_have_narrow_intervals() -> None:

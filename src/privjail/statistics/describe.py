@@ -61,7 +61,8 @@ def _ranks(ranked: Ranked, share: Fraction) -> dict[str, Rank]:
     most, _ = extreme_ask(ranked, "max", share)
     ranks = {"min": Rank(least, Fraction(0), few, few)}
     for name, q in QUARTERS.items():
-        ranks[name] = Rank(ranked.ask(1 - q, q, 0, share), q, 0, ranked.margin(1 - q, q, share))
+        ask = ranked.ask(1 - q, q, 0, share)
+        ranks[name] = Rank(ask, q, 0, ranked.margin(ask.value, share))
     return ranks | {"max": Rank(most, Fraction(1), -few, few)}
 
 

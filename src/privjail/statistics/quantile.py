@@ -42,6 +42,7 @@ from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
+from privjail.plan.value import Value
 from privjail.release import Query
 from privjail.rowwise import numeric
 
@@ -107,9 +108,9 @@ class Ranked:
     def counted(self) -> Tally:
         return Tally(self.rows, (), self.present)
 
-    def margin(self, below: Fraction, above: Fraction, eps: Fraction, alpha: float = OF_END) -> int:
-        """With probability 1 - alpha the chosen candidate is less than this many rows from its rank."""
-        scores, mechanism = self.scores(below, above, Fraction(0)), NoisyMax(eps)
+    def margin(self, scores: Value, eps: Fraction, alpha: float = OF_END) -> int:
+        """With probability 1 - alpha the candidate that is chosen by such scores is less than this many rows off."""
+        mechanism = NoisyMax(eps)
         mechanism.check(scores)
         calibration = mechanism.calibrate(scores)
         return math.ceil(float(calibration.scale * calibration.on.grid) * math.log(self.size / alpha))
@@ -153,9 +154,10 @@ class RankAsks:
     @classmethod
     def of(cls, ranked: Ranked, q: Fraction, eps: Fraction) -> RankAsks:
         value, lower, upper = (eps * share for share in SHARES[:3])
-        margin = ranked.margin(1 - q, q, lower) + 2
+        chosen = ranked.ask(1 - q, q, 0, value)
+        margin = ranked.margin(chosen.value, lower) + 2
         asks = (
-            ranked.ask(1 - q, q, 0, value),
+            chosen,
             ranked.ask(1 - q, q, -margin, lower),
             ranked.ask(1 - q, q, margin, upper),
         )
@@ -213,7 +215,7 @@ def extreme(rows: Rows, expr: Expr, which: str, eps: Any) -> Answer:
 def extreme_ask(ranked: Ranked, which: str, eps: Fraction) -> tuple[Query, int]:
     """The request for the value beyond which about t rows lie, t being what the noise would invent on its own."""
     sides = (Fraction(0), Fraction(1)) if which == "max" else (Fraction(1), Fraction(0))
-    target = ranked.margin(*sides, eps, alpha=2 * OF_END)
+    target = ranked.margin(ranked.scores(*sides, Fraction(0)), eps, alpha=2 * OF_END)
     return ranked.ask(*sides, -target if which == "max" else target, eps), target
 
 
