@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from privjail.budget.amounts import amount
-from privjail.errors import PlanError, RowsError
+from privjail.errors import PlanError, RowsError, unbounded, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import joined, negation
@@ -23,12 +23,16 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
+from privjail.pandas.across import row_counts, row_extremes, row_logic, row_means, row_sums
+from privjail.pandas.aggregate import frame_agg
 from privjail.pandas.axes import Axis
+from privjail.pandas.counting import counted
+from privjail.pandas.flat import FlatGroups
 from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.indexing import Loc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
-from privjail.pandas.priced import priced
+from privjail.pandas.priced import no_price, priced
 from privjail.pandas.query import parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.series import PrivSeries
@@ -43,6 +47,7 @@ from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 from privjail.rowwise import constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.mean import means
 
 if TYPE_CHECKING:
@@ -302,22 +307,22 @@ class PrivDataFrame(Operators):
         return self._new(self._exprs, keep(self._rows, negation(dropped)))
 
     def groupby(
-        self, by: Any, *, sort: bool = True, observed: bool = False, dropna: bool = True
+        self, by: Any, *, sort: bool = True, as_index: bool = True, observed: bool = False, dropna: bool = True
     ) -> PrivDataFrameGroupBy:
         """Groups by one or more columns with finitely many values; absent values give empty groups.
 
         >>> counts = df.groupby("ward").size().reveal(eps=1)
         """
-        if observed or not dropna:
-            raise PlanError(
-                "which groups occur is private: every possible group is there, and rows without a key in none",
-                do="leave out observed=True and dropna=False",
-            )
+        if observed:
+            warn("which groups occur is private: groups without rows are there too, whatever observed= says")
         if isinstance(by, Prisoner) and not isinstance(by, PrivSeries):
             raise PlanError("groups are made by columns, not by a private number or table")
-        if callable(by) and not isinstance(by, Prisoner):
+        if callable(by) and not isinstance(by, Prisoner) and not hasattr(by, "freq"):
             raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
-        return PrivDataFrameGroupBy(self, by)
+        groups = PrivDataFrameGroupBy(self, by)
+        if not dropna:
+            groups._need_no_missing_keys()
+        return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
 
     # -- setting, naming and dropping columns
 
@@ -701,18 +706,22 @@ class PrivDataFrame(Operators):
 
     # -- private numbers
 
-    def count(self) -> SensitiveSeries:
-        """How many values of each column are not missing.
+    def count(self, axis: Any = 0) -> Any:
+        """How many values of each column are not missing (axis=1: of each row, a private column).
 
         >>> present = df.count().reveal(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_counts(self)
         return self._stacked({n: self._series(n).count()._value for n in self._exprs})
 
-    def sum(self) -> SensitiveSeries:
-        """The sum of each column; all must be bounded numbers.
+    def sum(self, axis: Any = 0) -> Any:
+        """The sum of each column, all of them bounded numbers (axis=1: of each row, a private column).
 
         >>> totals = df[["days", "age"]].sum().reveal(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_sums(self)
         return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
 
     def nunique(self) -> SensitiveSeries:
@@ -727,68 +736,204 @@ class PrivDataFrame(Operators):
             raise PlanError("the table has no columns")
         return SensitiveSeries(Stack(tuple(values.values()), tuple(values)), None, (Axis(),))
 
-    def value_counts(self, subset: Any = None, *, sort: bool = True) -> SensitiveSeries:
-        """How often each combination of values occurs.
+    def value_counts(
+        self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
+        dropna: bool = True,
+    ) -> Any:  # fmt: skip
+        """How often each combination of values occurs; sorted, and divided by the total, once it is released.
 
-        >>> counts = df.value_counts(["sex", "ward"], sort=False).reveal(eps=1)
+        >>> counts = df.value_counts(["sex", "ward"]).reveal(eps=1)
         """
         names = list(self._exprs) if subset is None else self._names(subset)
-        if sort:
-            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
-        keys = tuple(self._expr(n) for n in names)
-        axes = tuple(Axis(n, e.domain) for n, e in zip(names, keys, strict=True))
-        return SensitiveSeries(Tally(self._rows, keys, None), "count", axes)
+        keys = [(n, self._expr(n)) for n in names]
+        return counted(self._rows, keys, sort=sort, ascending=ascending, normalize=normalize, dropna=dropna)
 
     # -- released statistics
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
-        """The mean of each column, for one eps in all.
+    def mean(self, *, axis: Any = 0, eps: Any = None) -> Any:
+        """The mean of each column, for one eps in all (axis=1: of each row, a private column).
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
         """
         import pandas
 
+        if axis in (1, "columns"):
+            return row_means(self)
+        if eps is None:
+            raise no_price(self, "mean")
         return pandas.Series(means(self._rows, self._exprs, eps))
 
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
-        columns = [n for n, e in self._exprs.items() if _is_number(e.domain)]
-        if not columns:
-            raise PlanError("the table has no column of numbers", do='convert with .astype("Float64"), or clip')
+        columns = self._bounded(method)
         share = amount(eps) / len(columns)
         return {n: getattr(self._series(n), method)(eps=share, **kwargs) for n in columns}
+
+    def _bounded(self, method: str) -> list[Any]:
+        """The columns of numbers; those without bounds are left out, and named in a warning."""
+        numbers = {n: numeric(e).domain for n, e in self._exprs.items() if _is_number(e.domain)}
+        columns = [n for n, d in numbers.items() if isinstance(d, Numeric) and d.bounded]
+        if not columns and not numbers:
+            raise PlanError("the table has no column of numbers", do='convert with .astype("Float64"), or clip')
+        if not columns:
+            raise unbounded(self._plan())
+        left = [n for n in numbers if n not in columns]
+        if left:
+            warn(f"{method} leaves out {', '.join(map(str, left))}: no bounds are known; use .clip(lower, upper)")
+        return columns
+
+    def _numbers(self) -> Self:
+        """The columns of numbers, as numeric_only=True chooses them."""
+        return self._new({n: e for n, e in self._exprs.items() if _is_number(e.domain)})
+
+    def _replace(self, changed: Any) -> None:
+        """What inplace=True does."""
+        if not isinstance(changed, PrivDataFrame):
+            raise PlanError("inplace=True needs a result that is a table", do="leave out inplace=True")
+        self._rows, self._exprs = changed._rows, changed._exprs
 
     def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
         import pandas
 
         return pandas.Series(self._per_column(method, eps, **kwargs))
 
-    def var(self, *, eps: Any) -> pandas.Series[float]:
+    def var(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
         """The variance of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].var(eps=1)
         """
-        return self._released("var", eps)
+        return self._released("var", eps, ddof=ddof)
 
-    def std(self, *, eps: Any) -> pandas.Series[float]:
+    def std(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
         """The standard deviation of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].std(eps=1)
         """
-        return self._released("std", eps)
+        return self._released("std", eps, ddof=ddof)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
-        """A value of each column that few rows lie below, for one eps in all.
+    def sem(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+        """The standard error of each column's mean, for one eps in all.
+
+        >>> x = df[["age", "days"]].sem(eps=1)
+        """
+        return self._released("sem", eps, ddof=ddof)
+
+    def skew(self, *, eps: Any) -> pandas.Series[float]:
+        """The skewness of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].skew(eps=1)
+        """
+        return self._released("skew", eps)
+
+    def kurt(self, *, eps: Any) -> pandas.Series[float]:
+        """The excess kurtosis of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].kurt(eps=1)
+        """
+        return self._released("kurt", eps)
+
+    kurtosis = kurt
+
+    def min(self, *, axis: Any = 0, eps: Any = None) -> Any:
+        """A value of each column that few rows lie below, for one eps in all (axis=1: the least of each row).
 
         >>> x = df[["age", "days"]].min(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_extremes(self, "<")
+        if eps is None:
+            raise no_price(self, "min")
         return self._released("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
-        """A value of each column that few rows lie above, for one eps in all.
+    def max(self, *, axis: Any = 0, eps: Any = None) -> Any:
+        """A value of each column that few rows lie above, for one eps in all (axis=1: the largest of each row).
 
         >>> x = df[["age", "days"]].max(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_extremes(self, ">")
+        if eps is None:
+            raise no_price(self, "max")
         return self._released("max", eps)
+
+    def any(self, *, axis: Any = 0) -> PrivSeries:
+        """axis=1: whether anything in a row is true. Down the columns it is refused: one row would decide it.
+
+        >>> x = df.isna().any(axis=1)
+        """
+        return row_logic(self, "any", axis)
+
+    def all(self, *, axis: Any = 0) -> PrivSeries:
+        """axis=1: whether everything in a row is true. Down the columns it is refused: one row would decide it.
+
+        >>> x = df.notna().all(axis=1)
+        """
+        return row_logic(self, "all", axis)
+
+    def mode(self, *, eps: Any) -> pandas.DataFrame:
+        """The most frequent value of each column, for one eps in all.
+
+        >>> x = df[["sex", "ward"]].mode(eps=1)
+        """
+        import pandas
+
+        share = amount(eps) / max(len(self._exprs), 1)
+        return pandas.DataFrame({n: self._series(n).mode(eps=share) for n in self._exprs})
+
+    def corr(self, *, eps: Any) -> pandas.DataFrame:
+        """The correlation of each two columns of numbers, for one eps in all.
+
+        >>> x = df[["age", "days", "cost"]].corr(eps=1)
+        """
+        return self._matrix(correlations(self._rows, self._numeric_exprs("corr"), eps))
+
+    def cov(self, *, ddof: int = 1, eps: Any) -> pandas.DataFrame:
+        """The covariance of each two columns of numbers, for one eps in all.
+
+        >>> x = df[["age", "days", "cost"]].cov(eps=1)
+        """
+        return self._matrix(covariances(self._rows, self._numeric_exprs("cov"), eps, ddof))
+
+    def corrwith(self, other: PrivSeries, *, eps: Any) -> pandas.Series[float]:
+        """The correlation of each column of numbers with one other column, for one eps in all.
+
+        >>> x = df[["age", "days"]].corrwith(df["cost"], eps=1)
+        """
+        import pandas
+
+        columns = self._bounded("corrwith")
+        share = amount(eps) / len(columns)
+        return pandas.Series({n: 1.0 if self._exprs[n] is getattr(other, "_expr", None)
+                              else self._series(n).corr(other, eps=share) for n in columns})  # fmt: skip
+
+    def _numeric_exprs(self, method: str) -> dict[Any, Expr]:
+        return {n: self._exprs[n] for n in self._bounded(method)}
+
+    def _matrix(self, found: Mapping[tuple[Any, Any], float]) -> pandas.DataFrame:
+        import pandas
+
+        names = [n for n in self._exprs if any(n == a for a, _ in found)]
+        return pandas.DataFrame([[found.get((a, b), 1.0) for b in names] for a in names], index=names, columns=names)
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+        """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
+
+        >>> x = df.agg({"age": ["mean", "std"], "cost": "sum"}, eps={"age": 1, "cost": 0.5})
+        """
+        return frame_agg(self, func, eps, named)
+
+    aggregate = agg
+
+    def pivot_table(
+        self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+        fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: str = "All", *, eps: Any,
+    ) -> Any:  # fmt: skip
+        """Statistics of groups, those of ``index`` down and those of ``columns`` across, for one eps in all.
+
+        >>> x = df.pivot_table(values="cost", index="ward", columns="sex", aggfunc="mean", eps=1)
+        """
+        from privjail.pandas.pivot import pivot
+
+        return pivot(self, values, index, columns, aggfunc, fill_value, margins, margins_name, eps)
 
     def median(self, *, eps: Any) -> pandas.Series[float]:
         """The median of each column of numbers, for one eps in all.
@@ -808,21 +953,31 @@ class PrivDataFrame(Operators):
             return pandas.DataFrame(self._per_column("quantile", eps, q=q))
         return self._released("quantile", eps, q=q)
 
-    def describe(self, *, eps: Any) -> pandas.DataFrame:
+    def describe(
+        self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> pandas.DataFrame:  # fmt: skip
         """count, mean, std, min, quartiles and max of each column of numbers, for one eps in all.
+
+        Columns of other types, and numbers without bounds, are left out; the latter with a warning.
 
         >>> x = df[["age", "days"]].describe(eps=1)
         """
         import pandas
 
-        return pandas.DataFrame(self._per_column("describe", eps))
+        table = self
+        if include not in (None, "all") or exclude is not None:
+            table = self.select_dtypes(None if include == "all" else include, exclude)
+        return pandas.DataFrame(table._per_column("describe", eps, percentiles=percentiles))
 
-    def hist(self, column: str, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
-        """Noisy counts of a column in intervals.
+    def hist(self, column: Any = None, bins: Any = 10, *, eps: Any) -> Any:
+        """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 
         >>> counts = df.hist("age", bins=12, eps=1)
         """
-        return self._series(column).hist(eps=eps, bins=bins)
+        if isinstance(column, str):
+            return self._series(column).hist(eps=eps, bins=bins)
+        table = self if column is None else self[list(column)]
+        return table._per_column("hist", eps, bins=bins)
 
 
 class Domains(Mapping[Any, Domain]):

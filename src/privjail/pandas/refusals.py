@@ -86,7 +86,7 @@ def refuse(owner: Any, name: str) -> NoReturn:
     if name.startswith("_"):
         raise AttributeError(f"{kind} has no {name!r}")
     if kind.startswith("Sensitive"):
-        if _of_pandas(name):
+        if of_pandas(name):
             raise RefusedAttribute(f"{kind}.{name} is refused: {VECTOR_REASON[0]}", do=VECTOR_REASON[1])
     elif name in REASONS:
         why, instead = REASONS[name]
@@ -104,7 +104,7 @@ def refuse_row_numbers(owner: Any) -> NoReturn:
     )
 
 
-def _of_pandas(name: str) -> bool:
+def of_pandas(name: str) -> bool:
     import pandas
 
     return hasattr(pandas.Series, name) or hasattr(pandas.DataFrame, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.carried import Constant
@@ -25,8 +25,11 @@ from privjail.ops.rows.filter import keep
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Lag, Window
+from privjail.pandas.aggregate import series_agg
 from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.counting import counted
+from privjail.pandas.deferred import Deferred
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
@@ -42,10 +45,12 @@ from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.describe import describe
-from privjail.statistics.histogram import histogram
+from privjail.statistics.histogram import binned, histogram, intervals
 from privjail.statistics.mean import means
 from privjail.statistics.quantile import extreme, quantiles
+from privjail.statistics.shape import kurt, sem, skew
 from privjail.statistics.variance import variance
 
 if TYPE_CHECKING:
@@ -594,19 +599,36 @@ class PrivSeries(Operators):
         """
         return number(Distinct(self._rows, self._expr))
 
-    def value_counts(self, *, sort: bool = True, normalize: bool = False, dropna: bool = True) -> SensitiveSeries:
-        """How often each possible value occurs, in the order of the domain.
+    @overload
+    def value_counts(self, normalize: Literal[False] = ..., sort: Literal[False] = ..., ascending: bool = ...,
+                     bins: Any = ..., dropna: Literal[True] = ...) -> SensitiveSeries: ...  # fmt: skip
+    @overload
+    def value_counts(self, normalize: bool = ..., sort: bool = ..., ascending: bool = ..., bins: Any = ...,
+                     dropna: bool = ...) -> Deferred: ...  # fmt: skip
+    def value_counts(
+        self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
+    ) -> Any:
+        """How often each possible value occurs; sorted, and divided by the total, once it is released.
 
-        >>> counts = df["ward"].value_counts(sort=False).reveal(eps=1)
+        >>> counts = df["ward"].value_counts().reveal(eps=1)
         """
-        if sort:
-            raise PlanError(
-                "value_counts() would show which value is most frequent by its order", plan=self._plan(),
-                do="use value_counts(sort=False); sort the released counts as you like",
-            )  # fmt: skip
-        if normalize or not dropna:
-            raise PlanError("value_counts takes sort=False only", do="divide the released counts by their sum")
-        return SensitiveSeries(Tally(self._rows, (self._expr,), None), "count", (Axis(self.name, self.domain),))
+        expr = self._expr if bins is None else binned(self._rows, numeric(self._expr), bins, closed="right")
+        return counted(
+            self._rows, [(self.name, expr)], sort=sort, ascending=ascending, normalize=normalize, dropna=dropna
+        )
+
+    def mode(self, dropna: bool = True, *, eps: Any) -> pandas.Series[Any]:
+        """The most frequent of the possible values, chosen by noisy max.
+
+        >>> df["ward"].mode(eps=1)[0]
+        'surgery'
+        """
+        import pandas
+
+        if not dropna and self.domain.nullable:
+            raise PlanError("mode chooses among the possible values", do='.fillna("missing") first')
+        counts = SensitiveSeries(Tally(self._rows, (self._expr,), None), None, (Axis(self.name, self.domain),))
+        return pandas.Series([counts.idxmax(eps=eps)], name=self.name)
 
     # -- released statistics
 
@@ -618,21 +640,75 @@ class PrivSeries(Operators):
         """
         return means(self._rows, {"": self._expr}, eps)[""]
 
-    def var(self, *, eps: Any) -> float:
+    def var(self, *, ddof: int = 1, eps: Any) -> float:
         """The variance: noisy sums of squares and values, and a noisy count, a third of eps each.
 
         >>> df["days"].var(eps=100)
         ≈ 6.5
         """
-        return variance(self._rows, self._expr, eps)
+        return variance(self._rows, self._expr, eps, ddof)
 
-    def std(self, *, eps: Any) -> float:
+    def std(self, *, ddof: int = 1, eps: Any) -> float:
         """The standard deviation: the root of var(eps).
 
         >>> df["days"].std(eps=100)
         ≈ 2.5
         """
-        return math.sqrt(self.var(eps=eps))
+        return math.sqrt(self.var(ddof=ddof, eps=eps))
+
+    def sem(self, *, ddof: int = 1, eps: Any) -> float:
+        """The standard error of the mean that the rows would have without noise.
+
+        >>> x = df["days"].sem(eps=1)
+        """
+        return sem(self._rows, self._expr, eps, ddof)
+
+    def skew(self, *, eps: Any) -> float:
+        """The skewness: noisy sums of three powers, and a noisy count, a quarter of eps each.
+
+        >>> x = df["days"].skew(eps=1)
+        """
+        return skew(self._rows, self._expr, eps)
+
+    def kurt(self, *, eps: Any) -> float:
+        """The excess kurtosis: noisy sums of four powers, and a noisy count, a fifth of eps each.
+
+        >>> x = df["days"].kurt(eps=1)
+        """
+        return kurt(self._rows, self._expr, eps)
+
+    kurtosis = kurt
+
+    def cov(self, other: PrivSeries, *, ddof: int = 1, eps: Any) -> float:
+        """The covariance with another column of the same table.
+
+        >>> x = df["age"].cov(df["days"], eps=1)
+        """
+        rows, columns = self._with(other)
+        return covariances(rows, columns, eps, ddof)[0, 1]
+
+    def corr(self, other: PrivSeries, *, eps: Any) -> float:
+        """The correlation with another column of the same table.
+
+        >>> x = df["age"].corr(df["days"], eps=1)
+        """
+        rows, columns = self._with(other)
+        return correlations(rows, columns, eps)[0, 1]
+
+    def _with(self, other: Any) -> tuple[Rows, dict[int, Expr]]:
+        if not isinstance(other, PrivSeries):
+            raise PlanError("the other column must be a private column of the same table")
+        rows, exprs = same_rows((self._rows, self._expr), (other._rows, other._expr))
+        return rows, dict(enumerate(exprs))
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+        """One statistic by its name, or several in a list, for one eps in all.
+
+        >>> x = df["age"].agg(["mean", "std", "max"], eps=1)
+        """
+        return series_agg(self, func, eps, named)
+
+    aggregate = agg
 
     @overload
     def quantile(self, q: float = 0.5, *, eps: Any) -> float: ...
@@ -646,6 +722,7 @@ class PrivSeries(Operators):
         """
         import pandas
 
+        q = q.tolist() if getattr(q, "ndim", 0) else q
         if not isinstance(q, (list, tuple)):
             return quantiles(self._rows, self._expr, [q], eps)[0]
         return pandas.Series(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
@@ -674,18 +751,20 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "max", eps)
 
-    def hist(self, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
-        """Noisy counts in intervals: a public list of edges, or a number of equal parts of the range.
+    def hist(self, bins: Any = 10, *, eps: Any) -> pandas.Series[float]:
+        """Noisy counts in half-open intervals: a public list of edges, or a number of equal parts of the range.
 
         >>> counts = df["age"].hist(bins=[0, 18, 65, 120], eps=1)
         """
         import pandas
 
         tally, counts = histogram(self._rows, self._expr, bins, eps)
-        index = index_of(tally.index, (Axis(self.name, tally.keys[0].domain),))
+        index = index_of((intervals(tally),), (Axis(self.name, tally.keys[0].domain),))
         return pandas.Series(counts, index=index, name=self.name)
 
-    def describe(self, *, eps: Any) -> pandas.Series[float]:
+    def describe(
+        self, percentiles: Sequence[float] | None = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> pandas.Series[float]:
         """count, mean, std, min, quartiles and max, for one eps in all.
 
         >>> list(df["age"].describe(eps=1).index)
@@ -693,4 +772,4 @@ class PrivSeries(Operators):
         """
         import pandas
 
-        return pandas.Series(describe(self._rows, self._expr, eps), name=self.name)
+        return pandas.Series(describe(self._rows, self._expr, eps, percentiles), name=self.name)

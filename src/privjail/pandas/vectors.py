@@ -14,7 +14,6 @@ from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Element, Extreme, Scale, Stack, Total
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.priced import priced
-from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -41,7 +40,9 @@ class Vector(Sensitive[Public]):
     if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
 
         def __getattr__(self, attribute: str) -> Any:
-            refuse(self, attribute)
+            from privjail.pandas.deferred import later
+
+            return later(self, attribute)
 
     @property
     def size(self) -> int:

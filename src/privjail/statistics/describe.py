@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from privjail import session
-from privjail.budget.amounts import amount
+from privjail.budget.amounts import amount, exact
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
@@ -17,22 +18,28 @@ from privjail.statistics.mean import CentredColumn
 from privjail.statistics.quantile import candidate, extreme_ask, quantile_ask
 
 
-def describe(rows: Rows, expr: Expr, eps: Any) -> dict[str, float]:
-    """count, mean, std, min, quartiles and max of a column; each of eight releases gets an eighth of eps."""
+def describe(rows: Rows, expr: Expr, eps: Any, percentiles: Sequence[float] | None = None) -> dict[str, float]:
+    """count, mean, std, min, quartiles (or other percentiles) and max of a column, each for an equal share of eps.
+
+    The noise may put one quantile past the next. Sorted they are no worse, and min ≤ quartiles ≤ max.
+    """
     c = CentredColumn(rows, expr)
-    share = amount(eps) / 8
+    wanted = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
+    if percentiles is not None:
+        wanted = sorted({*(exact(p, "a percentile") for p in percentiles)})
+    share = amount(eps) / (5 + len(wanted))
     sums = [Query(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
-    ranks = {
-        "min": extreme_ask(rows, expr, "min", share),
-        "25%": quantile_ask(rows, expr, Fraction(1, 4), share),
-        "50%": quantile_ask(rows, expr, Fraction(1, 2), share),
-        "75%": quantile_ask(rows, expr, Fraction(3, 4), share),
-        "max": extreme_ask(rows, expr, "max", share),
-    }
-    count, total, squares, *positions = session.release([*sums, *ranks.values()])
+    ranks = [
+        extreme_ask(rows, expr, "min", share),
+        *(quantile_ask(rows, expr, p, share) for p in wanted),
+        extreme_ask(rows, expr, "max", share),
+    ]
+    count, total, squares, *positions = session.release([*sums, *ranks])
+    found = sorted(candidate(ask, i) for ask, i in zip(ranks, positions, strict=True))
     moments = {
         "count": count,
         "mean": c.mean(total, count),
         "std": math.sqrt(c.variance(squares, total, count)),
     }
-    return moments | {name: candidate(ask, i) for (name, ask), i in zip(ranks.items(), positions, strict=True)}
+    names = ["min", *(f"{float(100 * p):g}%" for p in wanted), "max"]
+    return moments | dict(zip(names, found, strict=True))

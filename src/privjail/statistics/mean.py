@@ -55,10 +55,10 @@ class CentredColumn:
         """The mean from noisy parts; within the range even for an empty table."""
         return min(max(self.middle + total / max(count, 1.0), self.low), self.high)
 
-    def variance(self, squares: float, total: float, count: float) -> float:
+    def variance(self, squares: float, total: float, count: float, ddof: int = 1) -> float:
         """The variance from noisy parts; within its possible range even for an empty table."""
         n = max(count, 2.0)
-        spread = (squares - total * total / n) / (n - 1)
+        spread = (squares - total * total / n) / max(n - ddof, 1.0)
         return min(max(spread, 0.0), (self.high - self.low) ** 2 / 2)
 
 

@@ -14,9 +14,9 @@ from privjail.release import Query
 from privjail.statistics.mean import CentredColumn
 
 
-def variance(rows: Rows, expr: Expr, eps: Any) -> float:
+def variance(rows: Rows, expr: Expr, eps: Any, ddof: int = 1) -> float:
     """The variance of a column; each of its three parts gets a third of eps."""
     c = CentredColumn(rows, expr)
     share = Laplace(amount(eps) / 3)
     parts = [Tally(rows, (), v) for v in (c.square(), c.deviation(), c.present())]
-    return c.variance(*session.release([Query(v, share) for v in parts]))
+    return c.variance(*session.release([Query(v, share) for v in parts]), ddof)
