@@ -134,7 +134,7 @@ class Sensitive(Prisoner, Generic[Public]):
     # -- the way out
 
     def reveal(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
     ) -> Public:
         """Release the value with noise, and pay for it.
 
@@ -147,7 +147,7 @@ class Sensitive(Prisoner, Generic[Public]):
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
     def error(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
         confidence: float = 0.95,
     ) -> float:  # fmt: skip
         """How far the released value will be off, with this confidence, before anything is paid.

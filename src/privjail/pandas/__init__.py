@@ -12,7 +12,18 @@ Names, arguments and meaning are those of pandas with nullable types and groupby
 from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
-from privjail.pandas.functions import crosstab, cut, isna, isnull, merge, notna, notnull, to_numeric
+from privjail.pandas.functions import (
+    crosstab,
+    cut,
+    get_dummies,
+    isna,
+    isnull,
+    merge,
+    notna,
+    notnull,
+    pivot_table,
+    to_numeric,
+)
 from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
 from privjail.pandas.refusals import public_or_refused
@@ -29,11 +40,13 @@ __all__ = [
     "crosstab",
     "cut",
     "from_frame",
+    "get_dummies",
     "isna",
     "isnull",
     "merge",
     "notna",
     "notnull",
+    "pivot_table",
     "read_csv",
     "read_parquet",
     "to_numeric",

@@ -1,4 +1,4 @@
-"""Statistics of one row over its columns (axis=1): arithmetic, row by row. Missing values are left out, as in pandas."""
+"""Statistics of one row over its columns (axis=1): arithmetic. Missing values are left out, as in pandas."""
 
 from __future__ import annotations
 

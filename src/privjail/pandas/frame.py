@@ -531,12 +531,15 @@ class PrivDataFrame(Operators):
         """
         return f(self, *args, **kwargs)
 
-    def merge(self, right: Any, how: str = "inner", on: Any = None) -> Self:
+    def merge(self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None) -> Self:
         """Join with a public table (a pandas frame) on a key that is unique there.
 
         >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
         >>> x = df.merge(floors, on="ward", how="left")
         """
+        if on is None and left_on is not None and right_on is not None:
+            on = left_on
+            right = right.rename(columns={right_on: left_on}) if right_on != left_on else right
         rows, columns = join_public(self._rows, self._exprs, right, on, how)
         return self._new(columns, rows)
 

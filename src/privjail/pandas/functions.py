@@ -7,17 +7,21 @@ from typing import Any, TypeVar, overload
 from privjail.errors import PlanError
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
-from privjail.ops.numbers.tally import Tally
+from privjail.pandas.deferred import Deferred, deferred
+from privjail.pandas.dummies import dummies_of, table_dummies
 from privjail.pandas.frame import PrivDataFrame
+from privjail.pandas.pivot import crossed, normalised
+from privjail.pandas.priced import function, no_price
 from privjail.pandas.series import PrivSeries
-from privjail.pandas.vectors import Axis, SensitiveDataFrame
+from privjail.pandas.vectors import SensitiveDataFrame
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.prisoner import Prisoner
-from privjail.rowwise import literal, numeric, same_rows
+from privjail.rowwise import literal, numeric
 
 PrivateT = TypeVar("PrivateT", PrivSeries, PrivDataFrame)
 
 
+@function
 def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lowest: bool = False) -> PrivSeries:
     """Numbers into intervals between public edges.
 
@@ -38,20 +42,81 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
     return x._new(Cut(numeric(x._expr), edges, lits, int(right), int(include_lowest)))
 
 
-def crosstab(index: Any, columns: Any) -> SensitiveDataFrame:
-    """How often each pair of values occurs.
+@overload
+def crosstab(index: PrivSeries, columns: PrivSeries) -> SensitiveDataFrame: ...
+@overload
+def crosstab(index: Any, columns: Any, values: Any = ..., rownames: Any = ..., colnames: Any = ..., aggfunc: Any = ...,
+             margins: bool = ..., margins_name: str = ..., dropna: bool = ..., normalize: Any = ..., *,
+             eps: Any = ...) -> Any: ...  # fmt: skip
+@function
+def crosstab(
+    index: Any, columns: Any, values: Any = None, rownames: Any = None, colnames: Any = None, aggfunc: Any = None,
+    margins: bool = False, margins_name: str = "All", dropna: bool = True, normalize: Any = False, *, eps: Any = None,
+) -> Any:  # fmt: skip
+    """How often each combination of values occurs, or with values= and aggfunc= a statistic of each combination.
 
-    >>> table = pd.crosstab(df["sex"], df["ward"]).reveal(eps=1)
+    >>> table = pd.crosstab(df["sex"], df["ward"], normalize="index").reveal(eps=1)
     """
-    if not isinstance(index, PrivSeries) or not isinstance(columns, PrivSeries):
-        raise PlanError("crosstab needs two private columns of one table")
-    rows, keys = same_rows((index._rows, index._expr), (columns._rows, columns._expr))
-    return SensitiveDataFrame(
-        Tally(rows, tuple(keys), None), (Axis(index.name, keys[0].domain), Axis(columns.name, keys[1].domain))
-    )
+    if values is not None or aggfunc is not None:
+        return _crossed_values(index, columns, values, aggfunc, margins, margins_name, eps)
+    found = crossed(index, columns, rownames, colnames)
+    if normalize is not False or margins:
+        step = normalised(normalize, margins, margins_name)
+        shown = "shares" if normalize is not False else "margins"
+        found = found._then(shown, step) if isinstance(found, Deferred) else deferred(found, shown, step)
+    return found if eps is None else found.reveal(eps=eps)
 
 
-def merge(left: Any, right: Any, how: str = "inner", on: Any = None) -> PrivDataFrame:
+def _crossed_values(
+    index: Any, columns: Any, values: Any, aggfunc: Any, margins: bool, margins_name: str, eps: Any
+) -> Any:
+    if not isinstance(values, PrivSeries) or aggfunc is None:
+        raise PlanError("values= and aggfunc= go together", do='values=df["a"], aggfunc="mean"')
+    if eps is None:
+        raise no_price(values, "crosstab", more=True)
+    down, across = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (index, columns))
+    keys = {s.name: s for s in [*down, *across]}
+    table = values.to_frame("values").assign(**{str(n): s for n, s in keys.items()})
+    names = [[str(s.name) for s in part] for part in (down, across)]
+    return table.pivot_table("values", *names, aggfunc=aggfunc, margins=margins, margins_name=margins_name, eps=eps)
+
+
+@function
+def pivot_table(
+    data: PrivDataFrame, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+    fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: str = "All", *, eps: Any,
+) -> Any:  # fmt: skip
+    """Statistics of groups, those of ``index`` down and those of ``columns`` across, for one eps in all.
+
+    >>> x = pd.pivot_table(df, values="cost", index="ward", columns="sex", eps=1)
+    """
+    if not isinstance(data, PrivDataFrame):
+        raise PlanError(f"pivot_table needs a private table, not {type(data).__name__}", do="pandas.pivot_table")
+    return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, eps=eps)
+
+
+@function
+def get_dummies(
+    data: Any, prefix: Any = None, prefix_sep: str = "_", dummy_na: bool = False, columns: Any = None,
+    sparse: bool = False, drop_first: bool = False, dtype: Any = None,
+) -> PrivDataFrame:  # fmt: skip
+    """One true/false column for each possible value of a column, or of the columns of a table with categories.
+
+    >>> list(pd.get_dummies(df["sex"]).columns)
+    ['F', 'M']
+    """
+    if isinstance(data, PrivSeries):
+        found = dummies_of(data, prefix, prefix_sep, dummy_na, drop_first, dtype)
+        return PrivDataFrame(data._rows, found)
+    if not isinstance(data, PrivDataFrame):
+        raise PlanError(f"get_dummies needs a private table or column, not {type(data).__name__}")
+    return table_dummies(data, prefix, prefix_sep, dummy_na, columns, drop_first, dtype)
+
+
+@function
+def merge(
+    left: Any, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None
+) -> PrivDataFrame:
     """Join a private table with a public one.
 
     >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
@@ -59,16 +124,22 @@ def merge(left: Any, right: Any, how: str = "inner", on: Any = None) -> PrivData
     """
     if not isinstance(left, PrivDataFrame):
         raise PlanError("merge needs a private table on the left")
-    return left.merge(right, how, on)
+    return left.merge(right, how, on, left_on, right_on)
 
 
-def to_numeric(arg: Any) -> PrivSeries:
+@function
+def to_numeric(arg: Any, errors: str = "coerce") -> PrivSeries:
     """Text as numbers; missing where it is none (pandas: errors="coerce").
 
     >>> x = pd.to_numeric(df["patient"].str.slice(1, 6))
     """
     if not isinstance(arg, PrivSeries):
         raise PlanError(f"to_numeric needs a private column, not {type(arg).__name__}")
+    if errors != "coerce":
+        raise PlanError(
+            f"to_numeric(errors={errors!r}) is not offered: an error would show that some text is no number",
+            do='errors="coerce" makes it a missing value',
+        )
     expr = numeric(arg._expr)
     return arg._new(expr if isinstance(expr.domain, (IntDomain, FloatDomain)) else Cast(expr, "Float64"))
 

@@ -25,8 +25,8 @@ from privjail.ops.rows.filter import keep
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Lag, Window
-from privjail.pandas.aggregate import series_agg
 from privjail.pandas.accessors import Categories, DateTimes, Strings
+from privjail.pandas.aggregate import series_agg
 from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.counting import counted
 from privjail.pandas.deferred import Deferred
