@@ -68,9 +68,7 @@ def _read(path: Path) -> Program:
             lines.append(Line(raw))
     rng = np.random.default_rng(len(path.stem))
     made = [_column(text, rng) for text in columns]
-    return Program(
-        path.stem, title, {n: s for n, s, _ in made}, pandas.DataFrame({n: v for n, _, v in made}), lines
-    )
+    return Program(path.stem, title, {n: s for n, s, _ in made}, pandas.DataFrame({n: v for n, _, v in made}), lines)
 
 
 def _column(text: str, rng: np.random.Generator) -> tuple[str, dict[str, Any], Any]:
@@ -100,8 +98,8 @@ def _column(text: str, rng: np.random.Generator) -> tuple[str, dict[str, Any], A
     if missing:
         values = [None if rng.random() < 0.1 else v for v in values]
     elif kind in ("Int64", "Float64", "boolean", "category", "datetime"):
-        schema["fill"] = False if kind == "boolean" else schema["categories"][0] if kind == "category" else (
-            schema["range"][0]
+        schema["fill"] = (
+            False if kind == "boolean" else schema["categories"][0] if kind == "category" else (schema["range"][0])
         )  # a column without missing values
     return name, schema, pandas.Series(values, dtype=dtype)
 
@@ -126,9 +124,9 @@ def _outcome(line: Line, space: dict[str, Any]) -> tuple[str, str]:
     if not isinstance(error, DPError):
         return "raw error", f"{type(error).__name__}: {said}"
     for kind, after in (("rename", line.rename), ("advice", line.advice)):
-        if after and all(_told(line.typed, said, text) for text in after):
-            if all(_typed(text, space) is None for text in after):
-                return kind, said
+        told = after and all(_told(line.typed, said, text) for text in after)
+        if told and all(_typed(text, space) is None for text in after):
+            return kind, said
     return "dead end", said
 
 
@@ -136,7 +134,7 @@ def _typed(text: str, space: dict[str, Any]) -> BaseException | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exec(compile(text, "<typed>", "exec"), space)
+            exec(compile(text, "<typed>", "exec"), space)  # noqa: S102
         except Exception as error:
             return error
     return None

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RefusedError
+
+if TYPE_CHECKING:
+    import pandas
 
 #: statistics by their names, and by the functions that stand for them
 STATISTICS = ("mean", "sum", "count", "size", "std", "var", "min", "max", "median", "nunique", "sem", "skew", "kurt",
@@ -97,11 +100,6 @@ def _key(ask: Ask, eps: Mapping[Any, Any]) -> Any:
     raise PlanError(f"eps says nothing about {ask.statistic} of {ask.column!r}", do="give one eps for all, or name it")
 
 
-def released(method: Callable[..., Any], eps: Fraction) -> Any:
-    """A statistic at a price: released by itself, or a private number or vector that is revealed."""
-    return method(eps=eps)
-
-
 def aggregated(
     column: Callable[[Any], Any], columns: list[Any], func: Any, named: Mapping[str, Any], eps: Any
 ) -> dict[Any, Any]:
@@ -120,7 +118,7 @@ def is_several(func: Any) -> bool:
     return any(isinstance(each, (list, tuple)) for each in given)
 
 
-def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> Any:
+def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.Series[Any] | pandas.DataFrame:
     """df.agg: one number per column and statistic."""
     import pandas
 
@@ -137,7 +135,7 @@ def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> Any:
     return pandas.DataFrame({c: [found.get((c, s), float("nan")) for s in rows] for c in names}, index=rows)
 
 
-def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> Any:
+def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> float | pandas.Series[Any]:
     """s.agg: one number, or a Series of several."""
     import pandas
 
@@ -145,12 +143,13 @@ def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> An
         func, named = None, func
     found = aggregated(lambda _: series, [series.name], func, named, eps)
     if func is not None and not is_several(func):
-        return next(iter(found.values()))
+        one: float = next(iter(found.values()))
+        return one
     labels = [label if func is None else label[1] for label in found]
     return pandas.Series(list(found.values()), index=labels, name=series.name)
 
 
-def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> Any:
+def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.DataFrame:
     """df.groupby(…).agg: a column for each result."""
     import pandas
 
@@ -160,7 +159,9 @@ def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> An
     if func is None:
         return pandas.DataFrame(found)
     if is_several(func):
-        return pandas.concat(list(found.values()), axis=1, keys=pandas.MultiIndex.from_tuples(list(found)))
+        wide: pandas.DataFrame = pandas.concat(list(found.values()), axis=1)
+        wide.columns = pandas.MultiIndex.from_tuples(list(found))
+        return wide
     return pandas.DataFrame({c: v for (c, _), v in found.items()})
 
 
@@ -170,7 +171,9 @@ def _asked_columns(func: Any, named: Mapping[str, Any], groups: Any) -> list[Any
     return [name for name in given if name in groups._frame._exprs]
 
 
-def group_column_agg(column: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> Any:
+def group_column_agg(
+    column: Any, func: Any, eps: Any, named: Mapping[str, Any]
+) -> pandas.Series[Any] | pandas.DataFrame:
     """df.groupby(…)["x"].agg: a Series, or a column for each statistic."""
     import pandas
 
@@ -178,5 +181,6 @@ def group_column_agg(column: Any, func: Any, eps: Any, named: Mapping[str, Any])
         func, named = None, func
     found = aggregated(lambda _: column, [column._name], func, named, eps)
     if func is not None and not is_several(func):
-        return next(iter(found.values()))
+        one: pandas.Series[Any] = next(iter(found.values()))
+        return one
     return pandas.DataFrame({(label if func is None else label[1]): v for label, v in found.items()})

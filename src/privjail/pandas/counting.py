@@ -28,13 +28,14 @@ def counted(
     """Counts by one or more keys. ``within``: shares and order are taken inside the groups of so many first keys."""
     axes = tuple(Axis(name, expr.domain) for name, expr in keys)
     tally = Tally(rows, tuple(expr for _, expr in keys), None)
-    found: Counts = SensitiveSeries(tally, "proportion" if normalize else "count", axes)
+    plain = SensitiveSeries(tally, "proportion" if normalize else "count", axes)
+    found: Counts = plain
     if not dropna and any(expr.domain.nullable for _, expr in keys):
         if len(keys) > 1:
             raise PlanError(
                 "missing values are counted for one column at a time", do='fill them first: .fillna("missing")'
             )
-        found = _with_missing(rows, tally, found)
+        found = _with_missing(rows, tally, plain)
     if normalize:
         found = _then(found, "divided by the total", _shares(within))
     if sort:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError, unbounded, warn
@@ -27,6 +27,7 @@ from privjail.pandas.across import row_counts, row_extremes, row_logic, row_mean
 from privjail.pandas.aggregate import frame_agg
 from privjail.pandas.axes import Axis
 from privjail.pandas.counting import counted
+from privjail.pandas.deferred import Deferred
 from privjail.pandas.flat import FlatGroups
 from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.indexing import Loc
@@ -709,7 +710,11 @@ class PrivDataFrame(Operators):
 
     # -- private numbers
 
-    def count(self, axis: Any = 0) -> Any:
+    @overload
+    def count(self, axis: Literal[0, "index"] = 0) -> SensitiveSeries: ...
+    @overload
+    def count(self, axis: Literal[1, "columns"]) -> PrivSeries: ...
+    def count(self, axis: Any = 0) -> SensitiveSeries | PrivSeries:
         """How many values of each column are not missing (axis=1: of each row, a private column).
 
         >>> present = df.count().reveal(eps=1)
@@ -718,7 +723,11 @@ class PrivDataFrame(Operators):
             return row_counts(self)
         return self._stacked({n: self._series(n).count()._value for n in self._exprs})
 
-    def sum(self, axis: Any = 0) -> Any:
+    @overload
+    def sum(self, axis: Literal[0, "index"] = 0) -> SensitiveSeries: ...
+    @overload
+    def sum(self, axis: Literal[1, "columns"]) -> PrivSeries: ...
+    def sum(self, axis: Any = 0) -> SensitiveSeries | PrivSeries:
         """The sum of each column, all of them bounded numbers (axis=1: of each row, a private column).
 
         >>> totals = df[["days", "age"]].sum().reveal(eps=1)
@@ -742,7 +751,7 @@ class PrivDataFrame(Operators):
     def value_counts(
         self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
         dropna: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> SensitiveSeries | Deferred:  # fmt: skip
         """How often each combination of values occurs; sorted, and divided by the total, once it is released.
 
         >>> counts = df.value_counts(["sex", "ward"]).reveal(eps=1)
@@ -753,7 +762,11 @@ class PrivDataFrame(Operators):
 
     # -- released statistics
 
-    def mean(self, *, axis: Any = 0, eps: Any = None) -> Any:
+    @overload
+    def mean(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    @overload
+    def mean(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def mean(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
         """The mean of each column, for one eps in all (axis=1: of each row, a private column).
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
@@ -836,7 +849,11 @@ class PrivDataFrame(Operators):
 
     kurtosis = kurt
 
-    def min(self, *, axis: Any = 0, eps: Any = None) -> Any:
+    @overload
+    def min(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    @overload
+    def min(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def min(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
         """A value of each column that few rows lie below, for one eps in all (axis=1: the least of each row).
 
         >>> x = df[["age", "days"]].min(eps=1)
@@ -847,7 +864,11 @@ class PrivDataFrame(Operators):
             raise no_price(self, "min")
         return self._released("min", eps)
 
-    def max(self, *, axis: Any = 0, eps: Any = None) -> Any:
+    @overload
+    def max(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    @overload
+    def max(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def max(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
         """A value of each column that few rows lie above, for one eps in all (axis=1: the largest of each row).
 
         >>> x = df[["age", "days"]].max(eps=1)
@@ -917,7 +938,7 @@ class PrivDataFrame(Operators):
         names = [n for n in self._exprs if any(n == a for a, _ in found)]
         return pandas.DataFrame([[found.get((a, b), 1.0) for b in names] for a in names], index=names, columns=names)
 
-    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
         """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
 
         >>> x = df.agg({"age": ["mean", "std"], "cost": "sum"}, eps={"age": 1, "cost": 0.5})
@@ -929,14 +950,15 @@ class PrivDataFrame(Operators):
     def pivot_table(
         self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
         fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: str = "All", *, eps: Any,
-    ) -> Any:  # fmt: skip
+    ) -> pandas.DataFrame:  # fmt: skip
         """Statistics of groups, those of ``index`` down and those of ``columns`` across, for one eps in all.
 
         >>> x = df.pivot_table(values="cost", index="ward", columns="sex", aggfunc="mean", eps=1)
         """
         from privjail.pandas.pivot import pivot
 
-        return pivot(self, values, index, columns, aggfunc, fill_value, margins, margins_name, eps)
+        found: pandas.DataFrame = pivot(self, values, index, columns, aggfunc, fill_value, margins, margins_name, eps)
+        return found
 
     def median(self, *, eps: Any) -> pandas.Series[float]:
         """The median of each column of numbers, for one eps in all.
@@ -972,7 +994,9 @@ class PrivDataFrame(Operators):
             table = self.select_dtypes(None if include == "all" else include, exclude)
         return pandas.DataFrame(table._per_column("describe", eps, percentiles=percentiles))
 
-    def hist(self, column: Any = None, bins: Any = 10, *, eps: Any) -> Any:
+    def hist(
+        self, column: Any = None, bins: Any = 10, *, eps: Any
+    ) -> pandas.Series[float] | dict[Any, pandas.Series[float]]:
         """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 
         >>> counts = df.hist("age", bins=12, eps=1)

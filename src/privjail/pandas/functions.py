@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from privjail.errors import PlanError
 from privjail.ops.columns.cast import Cast
@@ -17,6 +17,9 @@ from privjail.pandas.vectors import SensitiveDataFrame
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.prisoner import Prisoner
 from privjail.rowwise import literal, numeric
+
+if TYPE_CHECKING:
+    import pandas
 
 PrivateT = TypeVar("PrivateT", PrivSeries, PrivDataFrame)
 
@@ -47,12 +50,15 @@ def crosstab(index: PrivSeries, columns: PrivSeries) -> SensitiveDataFrame: ...
 @overload
 def crosstab(index: Any, columns: Any, values: Any = ..., rownames: Any = ..., colnames: Any = ..., aggfunc: Any = ...,
              margins: bool = ..., margins_name: str = ..., dropna: bool = ..., normalize: Any = ..., *,
-             eps: Any = ...) -> Any: ...  # fmt: skip
+             eps: Any) -> pandas.DataFrame: ...  # fmt: skip
+@overload
+def crosstab(index: Any, columns: Any, *, rownames: Any = ..., colnames: Any = ..., margins: bool = ...,
+             margins_name: str = ..., dropna: bool = ..., normalize: Any = ...) -> Deferred: ...  # fmt: skip
 @function
 def crosstab(
     index: Any, columns: Any, values: Any = None, rownames: Any = None, colnames: Any = None, aggfunc: Any = None,
     margins: bool = False, margins_name: str = "All", dropna: bool = True, normalize: Any = False, *, eps: Any = None,
-) -> Any:  # fmt: skip
+) -> SensitiveDataFrame | Deferred | pandas.DataFrame:  # fmt: skip
     """How often each combination of values occurs, or with values= and aggfunc= a statistic of each combination.
 
     >>> table = pd.crosstab(df["sex"], df["ward"], normalize="index").reveal(eps=1)
@@ -64,12 +70,15 @@ def crosstab(
         step = normalised(normalize, margins, margins_name)
         shown = "shares" if normalize is not False else "margins"
         found = found._then(shown, step) if isinstance(found, Deferred) else deferred(found, shown, step)
-    return found if eps is None else found.reveal(eps=eps)
+    if eps is None:
+        return found
+    released: pandas.DataFrame = found.reveal(eps=eps)
+    return released
 
 
 def _crossed_values(
     index: Any, columns: Any, values: Any, aggfunc: Any, margins: bool, margins_name: str, eps: Any
-) -> Any:
+) -> pandas.DataFrame:
     if not isinstance(values, PrivSeries) or aggfunc is None:
         raise PlanError("values= and aggfunc= go together", do='values=df["a"], aggfunc="mean"')
     if eps is None:
@@ -77,15 +86,15 @@ def _crossed_values(
     down, across = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (index, columns))
     keys = {s.name: s for s in [*down, *across]}
     table = values.to_frame("values").assign(**{str(n): s for n, s in keys.items()})
-    names = [[str(s.name) for s in part] for part in (down, across)]
-    return table.pivot_table("values", *names, aggfunc=aggfunc, margins=margins, margins_name=margins_name, eps=eps)
+    names = [str(s.name) for s in down], [str(s.name) for s in across]
+    return table.pivot_table("values", names[0], names[1], aggfunc, None, margins, True, margins_name, eps=eps)
 
 
 @function
 def pivot_table(
     data: PrivDataFrame, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
     fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: str = "All", *, eps: Any,
-) -> Any:  # fmt: skip
+) -> pandas.DataFrame:  # fmt: skip
     """Statistics of groups, those of ``index`` down and those of ``columns`` across, for one eps in all.
 
     >>> x = pd.pivot_table(df, values="cost", index="ward", columns="sex", eps=1)

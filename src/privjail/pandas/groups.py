@@ -21,6 +21,7 @@ from privjail.ops.rows.group_head import GroupHead
 from privjail.pandas.aggregate import group_column_agg, groups_agg
 from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
 from privjail.pandas.counting import counted
+from privjail.pandas.deferred import Deferred
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
 from privjail.pandas.series import PrivSeries
@@ -264,7 +265,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
     def value_counts(
         self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
         dropna: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> SensitiveSeries | Deferred:  # fmt: skip
         """How often each combination of values of the other columns occurs in each group.
 
         >>> counts = df[["ward", "sex"]].groupby("ward").value_counts().reveal(eps=1)
@@ -283,7 +284,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         return self._each_column("nunique", eps)
 
-    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.DataFrame:
         """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
 
         >>> x = df.groupby("ward").agg(stays=("days", "count"), cost=("cost", "mean"), eps=1)
@@ -350,7 +351,9 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         return self._each_column("kurt", eps)
 
-    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any) -> Any:
+    def describe(
+        self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> pandas.DataFrame:
         """count, mean, std, min, quartiles and max of each column in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].describe(eps=1)
@@ -360,7 +363,8 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         columns = self._numbers()._chosen()
         share = amount(eps) / len(columns)
         parts = {n: self._column(n).describe(percentiles, eps=share) for n in columns}
-        return pandas.concat(list(parts.values()), axis=1, keys=list(parts))
+        described: pandas.DataFrame = pandas.concat(list(parts.values()), axis=1, keys=list(parts))
+        return described
 
     def corr(self, *, eps: Any) -> pandas.DataFrame:
         """The correlations in each group, for one eps in all.
@@ -382,7 +386,9 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         amount(eps)
         names = list(self._numbers()._chosen())
         chosen = PrivDataFrameGroupBy(self._frame, self._by, names)
-        return pandas.concat({key: getattr(group, method)(eps=eps) for key, group in chosen}, names=self._names)
+        found = {key: getattr(group, method)(eps=eps) for key, group in chosen}
+        tables: pandas.DataFrame = pandas.concat(found, names=self._names)
+        return tables
 
     def min(self, *, eps: Any) -> pandas.DataFrame:
         """A value that few rows lie below, in each group, for one eps in all.
@@ -456,7 +462,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
 
     def value_counts(
         self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
-    ) -> Any:
+    ) -> SensitiveSeries | Deferred:
         """How often each possible value occurs in each group; sorted, and divided by the group's total, once released.
 
         >>> counts = df.groupby("ward")["sex"].value_counts(normalize=True).reveal(eps=1)
@@ -475,7 +481,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("nunique", eps)
 
-    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
         """Statistics by their names: one, a list, or named results; for one eps in all.
 
         >>> x = df.groupby("ward")["cost"].agg(["mean", "std"], eps={"mean": 0.8, "std": 0.2})
@@ -588,7 +594,8 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)
         """
         if isinstance(q, (list, tuple)):
-            stacked: pandas.Series[float] = self._each_row("quantile", eps, q=q).stack().rename(self._name)
+            rows: Any = self._each_row("quantile", eps, q=q)
+            stacked: pandas.Series[float] = rows.stack().rename(self._name)
             return stacked
         return self._each_group("quantile", eps, q=q)
 

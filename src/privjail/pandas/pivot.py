@@ -94,7 +94,7 @@ def _totals(
         return None
 
     def flat(keys: list[Any]) -> Any:
-        found = table.groupby(keys).agg(spec, eps=eps) if keys else table.agg(spec, eps=eps)
+        found: Any = table.groupby(keys).agg(spec, eps=eps) if keys else table.agg(spec, eps=eps)
         return (found.iloc[:, 0] if keys else found.iloc[0]) if one else found
 
     rows = flat(down) if across else None

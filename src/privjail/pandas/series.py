@@ -607,7 +607,7 @@ class PrivSeries(Operators):
                      dropna: bool = ...) -> Deferred: ...  # fmt: skip
     def value_counts(
         self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
-    ) -> Any:
+    ) -> SensitiveSeries | Deferred:
         """How often each possible value occurs; sorted, and divided by the total, once it is released.
 
         >>> counts = df["ward"].value_counts().reveal(eps=1)
@@ -701,7 +701,7 @@ class PrivSeries(Operators):
         rows, exprs = same_rows((self._rows, self._expr), (other._rows, other._expr))
         return rows, dict(enumerate(exprs))
 
-    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> Any:
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> float | pandas.Series[float]:
         """One statistic by its name, or several in a list, for one eps in all.
 
         >>> x = df["age"].agg(["mean", "std", "max"], eps=1)

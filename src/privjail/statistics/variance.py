@@ -19,4 +19,5 @@ def variance(rows: Rows, expr: Expr, eps: Any, ddof: int = 1) -> float:
     c = CentredColumn(rows, expr)
     share = Laplace(amount(eps) / 3)
     parts = [Tally(rows, (), v) for v in (c.square(), c.deviation(), c.present())]
-    return c.variance(*session.release([Query(v, share) for v in parts]), ddof)
+    squares, total, count = session.release([Query(v, share) for v in parts])
+    return c.variance(squares, total, count, ddof)
