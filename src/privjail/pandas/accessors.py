@@ -32,7 +32,7 @@ class Strings:
         labels = series.domain.categories
         if not all(isinstance(label, str) for label in labels):
             raise PlanError(".str needs text, but the categories are numbers")
-        done = [FUNCTIONS[f][1](label, *arguments) for label in labels]
+        done = [FUNCTIONS[f].python(label, *arguments) for label in labels]
         pairs = tuple((Lit.of(a), Lit.of(b)) for a, b in zip(labels, done, strict=True))
         return series._new(Recode(series._expr, pairs, 0))
 
@@ -55,7 +55,7 @@ class Strings:
 
         >>> x = df["patient"].str.strip()
         """
-        return self._apply("strip")
+        return self._apply("strip", None)
 
     def len(self) -> PrivSeries:
         """The number of characters.

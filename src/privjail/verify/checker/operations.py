@@ -16,7 +16,7 @@ from math import ceil, exp, floor, inf, log, sqrt
 from typing import Any
 
 from privjail.verify.checker.domains import Domain
-from privjail.verify.checker.reading import HIGHEST_INT, same_value
+from privjail.verify.checker.reading import HIGHEST_INT, LOWEST_INT, same_value
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 
@@ -118,7 +118,7 @@ def arithmetic(_: Labels, operator: str, a: Any, b: Any) -> Any:
             return a / b
         case "//":
             return a // b if exact else float(floor(a / b))
-        case "%" if exact:  # of floats it is not defined in a plan
+        case "%":
             return a % b
     raise CannotCheck(f"the arithmetic operator {operator!s:.40} for these types")
 
@@ -176,7 +176,10 @@ def categorise(_: Labels, a: Any, categories: list[Any], ordered: int) -> Any:
 
 
 def cast(labels: Labels, a: Any, to: str) -> Any:
-    """Python's conversion. Of texts, only the labels "True" and "False" of a category can become boolean."""
+    """Python's conversion. Of texts, only the labels "True" and "False" of a category can become boolean.
+
+    A moment is its number of microseconds. A unit in brackets says what whole numbers count; they stay what they are.
+    """
     match to:
         case "string":
             return str(a)
@@ -188,6 +191,8 @@ def cast(labels: Labels, a: Any, to: str) -> Any:
             return {"True": True, "False": False}.get(str(a))
         case "boolean" if type(a) is not str:
             return bool(a)
+    if to.endswith("]") and type(a) is int:
+        return a
     raise CannotCheck(f"a cast to {to!s:.40} from this type")
 
 
@@ -200,9 +205,23 @@ def text(_: Labels, name: str, a: str, arguments: list[Any]) -> Any:
             return arguments[0] in a
         case "slice":
             return a[arguments[0] : arguments[1]]
-        case "lower" | "upper" | "strip" | "startswith" | "endswith":
+        case "lower" | "upper" | "strip" | "lstrip" | "rstrip" | "startswith" | "endswith" | "zfill":
             return getattr(a, name)(*arguments)
+        case "pad":
+            return (
+                a.rjust(arguments[0], arguments[2]) if arguments[1] == "left" else a.ljust(arguments[0], arguments[2])
+            )
+        case "matches":
+            return True  # what a pattern matches is not read here: see results_in_between
+        case "replace" | "part" | "extract" | "substitute":
+            return a
+        case "count":
+            return 0
     raise CannotCheck(f"the text function {name!s:.40}")
+
+
+def concat(_: Labels, a: str, b: str) -> str:
+    return a + b
 
 
 DATE_PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59),
@@ -225,7 +244,8 @@ SEES_NULLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 NULL_IF_AN_INPUT_IS: dict[str, Callable[..., Any]] = {
     "not": negate, "compare": compare, "arithmetic": arithmetic, "function": function, "clip": clip, "cut": cut,
-    "recode": recode, "categorise": categorise, "cast": cast, "text": text, "part": date_part,
+    "recode": recode, "categorise": categorise, "cast": cast, "text": text, "concat": concat,
+    "part": date_part,
 }  # fmt: skip
 ROW_WISE = {*SEES_NULLS, *NULL_IF_AN_INPUT_IS}
 CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a filter's condition is evaluated through
@@ -237,15 +257,25 @@ CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a
 def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> list[Any]:
     """The extreme results of operations that are not monotone between critical values (see domains.py).
 
-    Remainder by b: from 0 to b - 1 (b + 1 if b is negative). Length of a text: unbounded. Parts of a date other than
-    the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond every calendar:
-    the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer).
+    Remainder by b: from 0 to b - 1 (b + 1 if b is negative); of floats, from 0 to b. Length of a text, number of
+    matches: unbounded. A match may or may not be there; a text that is not there, or would be too long, is null. Parts of a date other than the year repeat: the whole range of the part is assumed to occur. Moments without a bound go
+    beyond every calendar: the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold
+    fewer); as whole numbers they fill 64 bits.
     """
-    if kind == "text" and fields[0] == "len":
+    if kind == "text" and fields[0] in ("len", "count"):
         return [HIGHEST_INT]
+    if kind == "text" and fields[0] == "matches":
+        return [False, True]
+    if kind == "concat" or kind == "text" and fields[0] in ("replace", "part", "extract", "substitute"):
+        return [None]
     if kind == "arithmetic" and fields[0] == "%":
         divisors = [b for b in inputs[1].critical_values([]) if b]
+        if "Float64" in (inputs[0].type, inputs[1].type):
+            return [0.0, *map(float, divisors)]
         return [0, *(b - 1 if b > 0 else b + 1 for b in divisors)]
+    if kind == "cast" and inputs[0].type == "datetime64[us]":
+        ends = ((inputs[0].low == -inf, LOWEST_INT), (inputs[0].high == inf, HIGHEST_INT))
+        return [end for unbounded, end in ends if unbounded]
     if kind == "part":
         low, high = inputs[0].low == -inf, inputs[0].high == inf
         nulls = [None] if low or high else []
