@@ -11,7 +11,7 @@ from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.logic import negation
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.domain import BoolDomain, TextDomain, UntypedDomain
+from privjail.plan.domain import BoolDomain, OrdinalDomain, TextDomain, TimeDomain, UntypedDomain, type_name
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node
 from privjail.plan.rows import Rows
@@ -64,6 +64,11 @@ def typed(expr: Expr, other: Any = None) -> Expr:
 
 def numeric(expr: Expr) -> Expr:
     """A column as numbers: untyped text is parsed, true/false counts as 1 and 0."""
+    if isinstance(expr.domain, (TimeDomain, OrdinalDomain)):
+        raise PlanError(
+            f"{type_name(expr.domain)} values are no numbers",
+            do="take numbers of them: .dt.days, .dt.total_seconds(), .dt.year; count them by groupby or value_counts",
+        )
     if isinstance(expr.domain, UntypedDomain):
         return Cast(expr, "Float64")
     return Cast(expr, "Int64") if isinstance(expr.domain, BoolDomain) else expr

@@ -169,7 +169,7 @@ MUTATIONS = [
                 lambda both: both.struct.field("a") - both.struct.field("b") * 2.0
             )
         },
-        test_arithmetic.test_remainders_of_floats_are_those_of_python,
+        test_arithmetic.test_the_remainder_of_a_tiny_negative_number_is_the_divisor_itself,
     ),
     Mutation(
         "an infinite edge is like any other",

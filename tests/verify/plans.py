@@ -187,7 +187,7 @@ class Plans:
                 return IsIn(columns["n"], tuple(map(Lit.of, pick.sample((0, 1, 2, 9), 2))))
             case 6:
                 return pick.choice((Compare("==", columns["b"], Lit.of(True)), Cast(columns["n"], "boolean"),
-                                    Text("contains", columns["s"], (Lit.of("q"),)), Constant(Lit.of(True))))  # fmt: skip
+                                    Text("contains", Concat(columns["s"], columns["s"]), (Lit.of("q"),)), Constant(Lit.of(True))))  # fmt: skip
             case 7:
                 return Compare(pick.choice(("==", "<", ">")), columns["i"], columns["n"])
             case 8 | 9:

@@ -12,7 +12,19 @@ Names, arguments and meaning are those of pandas with nullable types and groupby
 from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
-from privjail.pandas.functions import crosstab, cut, isna, isnull, merge, notna, notnull, to_numeric
+from privjail.pandas.functions import (
+    crosstab,
+    cut,
+    isna,
+    isnull,
+    merge,
+    notna,
+    notnull,
+    qcut,
+    to_datetime,
+    to_numeric,
+    to_timedelta,
+)
 from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
 from privjail.pandas.refusals import public_or_refused
@@ -34,9 +46,12 @@ __all__ = [
     "merge",
     "notna",
     "notnull",
+    "qcut",
     "read_csv",
     "read_parquet",
+    "to_datetime",
     "to_numeric",
+    "to_timedelta",
 ]
 
 

@@ -31,6 +31,7 @@ from privjail.pandas.operators import Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.query import parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.resample import Indexed, resampled
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.show import facts, facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
@@ -318,6 +319,20 @@ class PrivDataFrame(Operators):
         if callable(by) and not isinstance(by, Prisoner):
             raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
         return PrivDataFrameGroupBy(self, by)
+
+    def resample(self, rule: Any, on: Any = None, **options: Any) -> PrivDataFrameGroupBy:
+        """Groups of days, weeks or months of a column of dates; they come from the column's declared range.
+
+        >>> weekly = df.resample("W", on="admitted").size().reveal(eps=1)
+        """
+        return PrivDataFrameGroupBy(self, resampled(self, rule, on, options))
+
+    def set_index(self, keys: Any, **options: Any) -> Indexed:
+        """The table with a column of dates as its index: for resample, and for loc with dates.
+
+        >>> daily = df.set_index("admitted").resample("D")["cost"].sum().reveal(eps=1)
+        """
+        return Indexed(self, keys, options)
 
     # -- setting, naming and dropping columns
 

@@ -143,8 +143,8 @@ def result_domain(op: str, a: Domain, b: Domain) -> Domain:
         return IntDomain(nullable or zero, *bounds)
     if op == "%":
         # |x % y| ≤ |y|, with the sign of y: exact but for one rounding, which is monotone and so stays within ±|y|.
-        low, high = float_bounds(b.lower, b.upper)
-        return FloatDomain(nullable or zero, low and min(0.0, low), high and max(0.0, high))
+        least, most = float_bounds(b.lower, b.upper)
+        return FloatDomain(nullable or zero, least and min(0.0, least), most and max(0.0, most))
     if zero or not a.bounded or not b.bounded:
         return FloatDomain(True)
     floats = [float_corner(op, float(x), float(y)) for x in (a.lower, a.upper) for y in (b.lower, b.upper)]

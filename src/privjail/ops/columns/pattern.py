@@ -11,17 +11,15 @@ What has no such meaning is refused: references to groups and looking around (no
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import NoReturn
 
 from privjail.errors import PlanError
+from privjail.ops.columns.characters import ANY, SURROGATES, Ranges, merged, named_set, rest
 
 LONGEST = 500  # characters of a pattern
 HEAVIEST = 4_000  # ranges of characters in a pattern, each as often as it may be repeated
-Ranges = tuple[tuple[int, int], ...]  # code points from … to …, rising
-SURROGATES = (0xD800, 0xDFFF)
 #: What re.IGNORECASE takes for these letters besides the other case.
 MORE_CASES = {"k": "K", "s": "ſ", "i": "İı"}
 
@@ -31,42 +29,6 @@ def refuse(pattern: str, why: str) -> NoReturn:
         f"the pattern {pattern[:80]!r} is not taken: {why}",
         do="use characters, classes, groups, |, ^, $ and repeats; or plain text with regex=False",
     )
-
-
-# -- sets of characters
-
-
-@cache
-def named_set(letter: str) -> Ranges:
-    """\\d, \\w and \\s as Python's re knows them; \\D, \\W, \\S are the rest."""
-    if letter.isupper():
-        return rest(named_set(letter.lower()))
-    tests = {"d": str.isdecimal, "s": str.isspace, "w": lambda c: c.isalnum() or c == "_"}
-    return merged([(i, i) for i in range(sys.maxunicode + 1) if tests[letter](chr(i))])
-
-
-def merged(ranges: list[tuple[int, int]]) -> Ranges:
-    """The same set in as few ranges as possible, without surrogates, which no text holds."""
-    out: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if out and low <= out[-1][1] + 1:
-            out[-1] = (out[-1][0], max(out[-1][1], high))
-        else:
-            out.append((low, high))
-    return tuple(out)
-
-
-def rest(ranges: Ranges) -> Ranges:
-    """All other characters."""
-    out, at = [], 0
-    for low, high in merged([*ranges, SURROGATES]):
-        if low > at:
-            out.append((at, low - 1))
-        at = high + 1
-    return (*out, (at, sys.maxunicode)) if at <= sys.maxunicode else tuple(out)
-
-
-ANY = rest(((10, 10),))  # a dot: everything but the end of a line
 
 
 # -- the tree

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from privjail.errors import PlanError
-from privjail.ops.columns.pattern import named_set, read, read_groups, read_replaced, template
+from privjail.ops.columns.characters import named_set
+from privjail.ops.columns.pattern import read, read_groups, read_replaced, template
 from privjail.plan.domain import BoolDomain, Domain, IntDomain, TextDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node

@@ -11,12 +11,12 @@ Each function has the operation's fields as its arguments, with the value of the
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from math import ceil, exp, floor, inf, log, sqrt
 from typing import Any
 
 from privjail.verify.checker.domains import Domain
 from privjail.verify.checker.reading import HIGHEST_INT, LOWEST_INT, same_value
+from privjail.verify.checker.texts_and_dates import DATE_PARTS, concat, date_part, text
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 
@@ -196,48 +196,6 @@ def cast(labels: Labels, a: Any, to: str) -> Any:
     raise CannotCheck(f"a cast to {to!s:.40} from this type")
 
 
-def text(_: Labels, name: str, a: str, arguments: list[Any]) -> Any:
-    """Functions of a text."""
-    match name:
-        case "len":
-            return len(a)
-        case "contains":
-            return arguments[0] in a
-        case "slice":
-            return a[arguments[0] : arguments[1]]
-        case "lower" | "upper" | "strip" | "lstrip" | "rstrip" | "startswith" | "endswith" | "zfill":
-            return getattr(a, name)(*arguments)
-        case "pad":
-            return (
-                a.rjust(arguments[0], arguments[2]) if arguments[1] == "left" else a.ljust(arguments[0], arguments[2])
-            )
-        case "matches":
-            return True  # what a pattern matches is not read here: see results_in_between
-        case "replace" | "part" | "extract" | "substitute":
-            return a
-        case "count":
-            return 0
-    raise CannotCheck(f"the text function {name!s:.40}")
-
-
-def concat(_: Labels, a: str, b: str) -> str:
-    return a + b
-
-
-DATE_PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59),
-              "second": (0, 59), "dayofweek": (0, 6), "dayofyear": (1, 366)}  # fmt: skip
-
-
-def date_part(_: Labels, name: str, moment: int) -> int:
-    """The year of a moment. Other parts are covered by ``results_in_between``; here one value of their range stands."""
-    if name != "year":
-        return DATE_PARTS[name][0]
-    try:
-        return (datetime(1970, 1, 1) + timedelta(microseconds=moment)).year
-    except OverflowError:
-        raise CannotCheck("a moment outside of the years 1 to 9999") from None
-
-
 SEES_NULLS: dict[str, Callable[..., Any]] = {
     "constant": literal, "isnull": is_null, "isin": is_in, "fillnull": fill_null, "where": where,
     "nullwhere": null_where, "logic": logic,
@@ -258,9 +216,10 @@ def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> li
     """The extreme results of operations that are not monotone between critical values (see domains.py).
 
     Remainder by b: from 0 to b - 1 (b + 1 if b is negative); of floats, from 0 to b. Length of a text, number of
-    matches: unbounded. A match may or may not be there; a text that is not there, or would be too long, is null. Parts of a date other than the year repeat: the whole range of the part is assumed to occur. Moments without a bound go
-    beyond every calendar: the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold
-    fewer); as whole numbers they fill 64 bits.
+    matches: unbounded. A match may be there or not; a text that is not there, or would be too long, is null. Parts of a
+    date other than the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond
+    every calendar: the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer);
+    as whole numbers they fill 64 bits.
     """
     if kind == "text" and fields[0] in ("len", "count"):
         return [HIGHEST_INT]
