@@ -14,7 +14,16 @@ from privjail.ops.columns.isin import IsIn
 from privjail.ops.columns.logic import negation
 from privjail.ops.columns.where import FillNull
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, TextDomain, TimeDomain, UntypedDomain
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    OrdinalDomain,
+    TextDomain,
+    TimeDomain,
+    UntypedDomain,
+    type_name,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node
 from privjail.plan.rows import Rows
@@ -67,6 +76,11 @@ def typed(expr: Expr, other: Any = None) -> Expr:
 
 def numeric(expr: Expr) -> Expr:
     """A column as numbers: untyped text is parsed, true/false counts as 1 and 0."""
+    if isinstance(expr.domain, (TimeDomain, OrdinalDomain)):
+        raise PlanError(
+            f"{type_name(expr.domain)} values are no numbers",
+            do="take numbers of them: .dt.days, .dt.total_seconds(), .dt.year; count them by groupby or value_counts",
+        )
     if isinstance(expr.domain, UntypedDomain):
         return Cast(expr, "Float64")
     return Cast(expr, "Int64") if isinstance(expr.domain, BoolDomain) else expr
@@ -146,7 +160,7 @@ def _compared(op: str, a: Expr, right: Expr | Lit) -> Expr:
 
 def _false_if_missing(a: Expr, right: Expr | Lit) -> bool:
     nullable = a.domain.nullable or (not isinstance(right, Lit) and right.domain.nullable)
-    return nullable and isinstance(a.domain, (CategoryDomain, TextDomain, TimeDomain))
+    return nullable and isinstance(a.domain, (CategoryDomain, TextDomain, TimeDomain, OrdinalDomain))
 
 
 def _never_missing(op: str, a: Expr, right: Expr | Lit) -> Expr:
@@ -154,7 +168,7 @@ def _never_missing(op: str, a: Expr, right: Expr | Lit) -> Expr:
     if op == "!=":
         return negation(_never_missing("==", a, right))
     plain = _compared(op, a, right)  # which checks the operands, too
-    if op == "==" and isinstance(right, Lit):
+    if op == "==" and isinstance(right, Lit) and not isinstance(a.domain, OrdinalDomain):
         return IsIn(a, (right,))  # decides the same cells as ==
     return FillNull(plain, Constant(Lit.of(False)))
 

@@ -62,7 +62,7 @@ MEANING: dict[str, list[tuple[list[Any], Any]]] = {
     "text": [
         (["len", "abc", []], 3), (["contains", "abc", ["b"]], True), (["contains", "abc", ["x"]], False),
         (["slice", "abc", [1, 3]], "bc"), (["upper", "abc", []], "ABC"), (["lower", "ABC", []], "abc"),
-        (["strip", " a ", []], "a"), (["startswith", "abc", ["ab"]], True), (["endswith", "abc", ["ab"]], False),
+        (["strip", " a ", [None]], "a"), (["startswith", "abc", ["ab"]], True), (["endswith", "abc", ["ab"]], False),
     ],
     "part": [(["year", 0], 1970), (["year", -1], 1969), (["year", 10**17], 5138)],
 }  # fmt: skip

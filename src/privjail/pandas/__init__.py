@@ -22,7 +22,10 @@ from privjail.pandas.functions import (
     notna,
     notnull,
     pivot_table,
+    qcut,
+    to_datetime,
     to_numeric,
+    to_timedelta,
 )
 from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
@@ -47,9 +50,12 @@ __all__ = [
     "notna",
     "notnull",
     "pivot_table",
+    "qcut",
     "read_csv",
     "read_parquet",
+    "to_datetime",
     "to_numeric",
+    "to_timedelta",
 ]
 
 

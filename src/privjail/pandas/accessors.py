@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.datetime_part import PARTS, Part
 from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.text import FUNCTIONS, Text
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.datetimes import DateTimes
 from privjail.pandas.refusals import RefusedAttribute
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.node import Lit
@@ -17,6 +17,8 @@ from privjail.rowwise import literal
 if TYPE_CHECKING:
     import pandas
     from privjail.pandas.series import PrivSeries
+
+__all__ = ["Categories", "DateTimes", "Strings"]
 
 
 class Strings:
@@ -32,7 +34,7 @@ class Strings:
         labels = series.domain.categories
         if not all(isinstance(label, str) for label in labels):
             raise PlanError(".str needs text, but the categories are numbers")
-        done = [FUNCTIONS[f][1](label, *arguments) for label in labels]
+        done = [FUNCTIONS[f].python(label, *arguments) for label in labels]
         pairs = tuple((Lit.of(a), Lit.of(b)) for a, b in zip(labels, done, strict=True))
         return series._new(Recode(series._expr, pairs, 0))
 
@@ -55,7 +57,7 @@ class Strings:
 
         >>> x = df["patient"].str.strip()
         """
-        return self._apply("strip")
+        return self._apply("strip", None)
 
     def len(self) -> PrivSeries:
         """The number of characters.
@@ -129,117 +131,6 @@ def _literal(text: str) -> bool:
 
 def _filled(answer: PrivSeries, na: bool | None) -> PrivSeries:
     return answer if na is None else answer.fillna(na)
-
-
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-          "November", "December")  # fmt: skip
-
-
-class DateTimes:
-    """Parts of dates."""
-
-    def __init__(self, series: PrivSeries) -> None:
-        self._series = series
-
-    def _part(self, name: str) -> PrivSeries:
-        return self._series._new(Part(name, self._series._expr))
-
-    @property
-    def year(self) -> PrivSeries:
-        """The year.
-
-        >>> x = df["admitted"].dt.year
-        """
-        return self._part("year")
-
-    @property
-    def quarter(self) -> PrivSeries:
-        """The quarter, 1 to 4.
-
-        >>> x = df["admitted"].dt.quarter
-        """
-        return self._part("quarter")
-
-    @property
-    def month(self) -> PrivSeries:
-        """The month, 1 to 12.
-
-        >>> x = df["admitted"].dt.month
-        """
-        return self._part("month")
-
-    @property
-    def day(self) -> PrivSeries:
-        """The day of the month.
-
-        >>> x = df["admitted"].dt.day
-        """
-        return self._part("day")
-
-    @property
-    def hour(self) -> PrivSeries:
-        """The hour, 0 to 23.
-
-        >>> x = df["admitted"].dt.hour
-        """
-        return self._part("hour")
-
-    @property
-    def minute(self) -> PrivSeries:
-        """The minute.
-
-        >>> x = df["admitted"].dt.minute
-        """
-        return self._part("minute")
-
-    @property
-    def second(self) -> PrivSeries:
-        """The second.
-
-        >>> x = df["admitted"].dt.second
-        """
-        return self._part("second")
-
-    @property
-    def dayofweek(self) -> PrivSeries:
-        """The day of the week: Monday is 0.
-
-        >>> x = df["admitted"].dt.dayofweek
-        """
-        return self._part("dayofweek")
-
-    weekday = dayofweek
-    day_of_week = dayofweek
-
-    @property
-    def dayofyear(self) -> PrivSeries:
-        """The day of the year, from 1.
-
-        >>> x = df["admitted"].dt.dayofyear
-        """
-        return self._part("dayofyear")
-
-    day_of_year = dayofyear
-
-    def day_name(self) -> PrivSeries:
-        """The English name of the day of the week, as a category.
-
-        >>> counts = df["admitted"].dt.day_name().value_counts(sort=False).reveal(eps=1)
-        """
-        return self._part("dayofweek").map(dict(enumerate(DAYS)))
-
-    def month_name(self) -> PrivSeries:
-        """The English name of the month, as a category.
-
-        >>> x = df["admitted"].dt.month_name()
-        """
-        return self._part("month").map(dict(enumerate(MONTHS, 1)))
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
 
 
 class Categories:

@@ -36,6 +36,7 @@ from privjail.pandas.operators import Operators
 from privjail.pandas.priced import no_price, priced
 from privjail.pandas.query import parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.resample import Indexed, resampled
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.show import facts, facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
@@ -324,6 +325,20 @@ class PrivDataFrame(Operators):
         if not dropna:
             groups._need_no_missing_keys()
         return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
+
+    def resample(self, rule: Any, on: Any = None, **options: Any) -> PrivDataFrameGroupBy:
+        """Groups of days, weeks or months of a column of dates; they come from the column's declared range.
+
+        >>> weekly = df.resample("W", on="admitted").size().reveal(eps=1)
+        """
+        return PrivDataFrameGroupBy(self, resampled(self, rule, on, options))
+
+    def set_index(self, keys: Any, **options: Any) -> Indexed:
+        """The table with a column of dates as its index: for resample, and for loc with dates.
+
+        >>> daily = df.set_index("admitted").resample("D")["cost"].sum().reveal(eps=1)
+        """
+        return Indexed(self, keys, options)
 
     # -- setting, naming and dropping columns
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RefusedError
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
+from privjail.pandas.bins import cut_dates, quantile_cut
+from privjail.pandas.dates import kind_of, parsed, spans_of
 from privjail.pandas.deferred import Deferred, deferred
 from privjail.pandas.dummies import dummies_of, table_dummies
 from privjail.pandas.frame import PrivDataFrame
@@ -32,6 +34,8 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
     """
     if not isinstance(x, PrivSeries):
         raise PlanError(f"cut needs a private column, not {type(x).__name__}")
+    if kind_of(x._expr):
+        return cut_dates(x, bins, right, labels, include_lowest)
     if isinstance(bins, int):
         raise PlanError(
             "cut with a number of bins would take the range from the data", do="give the edges: bins=[0, 10, 20]"
@@ -43,6 +47,60 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
         labels = list(range(len(edges) - 1))
     lits = None if labels is None else tuple(literal(label) for label in labels)
     return x._new(Cut(numeric(x._expr), edges, lits, int(right), int(include_lowest)))
+
+
+@function
+def qcut(
+    x: Any, q: Any, labels: Any = None, precision: int = 3, duplicates: str = "raise", *, eps: Any = None
+) -> PrivSeries:
+    """Numbers into intervals that hold about equally many rows: the edges are private quantiles, which eps pays for.
+
+    >>> quarters = pd.qcut(df["cost"], 4, labels=["low", "mid", "high", "top"], eps=1)
+    """
+    if not isinstance(x, PrivSeries):
+        raise PlanError(f"qcut needs a private column, not {type(x).__name__}")
+    if eps is None:
+        raise RefusedError(
+            "qcut releases quantiles of the data, and that has a price: eps= is missing",
+            do="say what it may cost: pd.qcut(x, 4, eps=0.1); or use pd.cut with public edges, which is free",
+        )
+    return quantile_cut(x, q, labels, duplicates, eps)
+
+
+@overload
+def to_datetime(arg: PrivSeries, **options: Any) -> PrivSeries: ...
+@overload
+def to_datetime(arg: object, **options: Any) -> object: ...
+def to_datetime(arg: Any, **options: Any) -> Any:
+    """Text or numbers as dates; missing where they are none (pandas: errors="coerce"). Of public values: pandas' own.
+
+    >>> x = pd.to_datetime(df["admitted"])
+    """
+    import pandas
+
+    if not isinstance(arg, Prisoner):
+        return pandas.to_datetime(arg, **options)
+    if not isinstance(arg, PrivSeries):
+        raise PlanError("to_datetime takes one private column", do='pd.to_datetime(df["date"])')
+    return parsed(arg, options)
+
+
+@overload
+def to_timedelta(arg: PrivSeries, unit: Any = None, **options: Any) -> PrivSeries: ...
+@overload
+def to_timedelta(arg: object, unit: Any = None, **options: Any) -> object: ...
+def to_timedelta(arg: Any, unit: Any = None, **options: Any) -> Any:
+    """Numbers as spans of time. Of public values: pandas' own.
+
+    >>> discharged = df["admitted"] + pd.to_timedelta(df["days"], unit="D")
+    """
+    import pandas
+
+    if not isinstance(arg, Prisoner):
+        return pandas.to_timedelta(arg, unit=unit, **options)
+    if not isinstance(arg, PrivSeries):
+        raise PlanError("to_timedelta takes one private column", do='pd.to_timedelta(df["days"], unit="D")')
+    return spans_of(arg, unit)
 
 
 @overload

@@ -19,11 +19,12 @@ from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.pandas.aggregate import group_column_agg, groups_agg
-from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.counting import counted
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
+from privjail.pandas.resample import group_key
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.slicing import carried
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
@@ -67,7 +68,8 @@ class Groups(Prisoner, Generic[Group]):
         self._frame, self._by = frame, by
         self._names: list[Any] = []
         self._keys: list[Expr] = []
-        for key in keys:
+        for given in keys:
+            key = group_key(frame, given)
             if isinstance(key, PrivSeries):
                 if key._rows is not frame._rows:
                     raise RowsError("the group key does not belong to the rows of this table")
@@ -104,7 +106,7 @@ class Groups(Prisoner, Generic[Group]):
     __repr__ = __str__
 
     def __contains__(self, key: Any) -> bool:
-        return position(flat_labels(tuple(self._axes())), key) is not None
+        return position(flat_labels(tuple(self._axes()), self._index_axes()), key) is not None
 
     # -- the groups themselves
 
@@ -134,8 +136,9 @@ class Groups(Prisoner, Generic[Group]):
 
     def __iter__(self) -> Iterator[tuple[Any, Group]]:
         """(key, group) for every possible key."""
-        for numbered in product(*map(enumerate, self._axes())):
-            shown = tuple([public_label(label) for _, label in numbered])
+        named = zip(self._axes(), self._index_axes(), strict=True)
+        for numbered in product(*[enumerate(shown_labels(labels, axis.domain)) for labels, axis in named]):
+            shown = tuple([label for _, label in numbered])
             yield (shown if self._several else shown[0]), self._group(tuple([place for place, _ in numbered]))
 
     def _group(self, places: tuple[int, ...]) -> Group:
@@ -161,8 +164,8 @@ class Groups(Prisoner, Generic[Group]):
         if len(wanted) != len(axes):
             raise PlanError(f"get_group needs {len(axes)} keys")
         places = []
-        for axis, given in zip(axes, wanted, strict=True):
-            found = position([public_label(x) for x in axis], given)
+        for axis, given, named in zip(axes, wanted, self._index_axes(), strict=True):
+            found = position(shown_labels(axis, named.domain), given)
             if found is None:
                 raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
             places.append(found)

@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 
 from privjail.errors import PlanError, RefusedError
 from privjail.pandas.keywords import KEYWORDS
+from privjail.plan.domain import OrdinalDomain, TimeDomain
 from privjail.prisoner import Prisoner
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 AMOUNTS = ("eps", "delta", "rho")
+#: What is released about dates in days and about spans in microseconds, and shown as dates and spans again.
+OF_TIME = {"mean", "std", "min", "max", "median", "quantile"}
 
 
 def priced(cls: type[T]) -> type[T]:
@@ -57,12 +60,15 @@ class _Call:
 
     def wrapped(self) -> Callable[..., Any]:
         method, known, most, needs_eps, open_ = self.method, self.known, self.most, self.needs_eps, self.open
+        name, of_time = self.name, self.name in OF_TIME and self.bound
 
         @functools.wraps(method)
         def called(*args: Any, **kwargs: Any) -> Any:
             if (kwargs.keys() <= known or open_) and len(args) <= most:
                 if needs_eps and "eps" not in kwargs:
                     raise no_price(args[0] if args else None, self.name, len(args) > self.bound)
+                if of_time and args and isinstance(getattr(args[0], "domain", None), (TimeDomain, OrdinalDomain)):
+                    return in_its_unit(args[0], name, args[1:], kwargs)
                 try:
                     return method(*args, **kwargs)
                 except TypeError as error:
@@ -121,3 +127,10 @@ class _Call:
             f"{self.name}() gives a private column or table and releases nothing, so it costs nothing",
             do=f"leave out {', '.join(f'{k}=' for k in amounts)}",
         )
+
+
+def in_its_unit(column: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A statistic of a column of dates or spans, as a date or a span."""
+    from privjail.pandas.dates import statistic
+
+    return statistic(column, name, args, kwargs)

@@ -24,7 +24,7 @@ _TABLE: list[tuple[str, str, str]] = [
     (_OTHER_ROWS, "use .fillna(constant)",
      "interpolate ffill bfill pad backfill"),
     (_LABELS, "filter by a condition on a column, or take iloc[a:b], head(n), tail(n)",
-     "set_index index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
+     "index reindex reindex_like sort_index align T transpose at iat xs take squeeze axes "
      "droplevel swaplevel reorder_levels rename_axis truncate first_valid_index last_valid_index at_time between_time "
      "asof isetitem indices groups level nth names"),
     ("code of the analyst does not run on private data", "use arithmetic, comparisons, .map(dict), .where(…), "
@@ -48,16 +48,17 @@ _TABLE: list[tuple[str, str, str]] = [
      "corr cov corrwith skew kurt kurtosis sem prod product autocorr dot divmod rdivmod rpow"),
     ("one row decides it", "release the count: .sum() of the true/false column", "any all bool"),
     ("a random sample is not offered yet", "work on all rows: it costs no more budget", "sample"),
+    ("rows have no public index", 'name the column of dates: df.resample("W", on="date"); beside other keys: '
+     'df.groupby(["ward", pd.Grouper(key="date", freq="W")])', "resample"),
     (_SHAPE, "use groupby on columns with finite domains, or pd.crosstab",
-     "pivot melt stack unstack pivot_table resample asfreq lreshape wide_to_long from_dummies get_dummies "
+     "pivot melt stack unstack pivot_table asfreq lreshape wide_to_long from_dummies get_dummies "
      "json_normalize"),
-    ("the bins would depend on the data", "use pd.cut with public bins", "qcut"),
     ("rows of different tables are not put together: which rows they share is private",
      "add the counts or sums of the two tables; for a public table use .merge(table, on=…)",
      "append combine_first update concat join merge_asof merge_ordered"),
     ("types come from the schema: guessing them would make them an output of the data",
      'use .astype("Int64"), or declare the type in the schema',
-     "convert_dtypes infer_objects infer_freq to_datetime to_timedelta tz_convert tz_localize"),
+     "convert_dtypes infer_objects infer_freq tz_convert tz_localize"),
     ("a private table is opened from a file or a frame by its curator", "use read_csv, read_parquet or from_frame, "
      "each with a schema",
      "from_dict from_records from_arrow read_clipboard read_excel read_feather read_fwf read_hdf read_html "

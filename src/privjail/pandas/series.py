@@ -29,6 +29,7 @@ from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.aggregate import series_agg
 from privjail.pandas.axes import Axis, index_of
 from privjail.pandas.counting import counted
+from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, shown_type
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
@@ -110,7 +111,7 @@ class PrivSeries(Operators):
         >>> df["age"].dtype
         'Int64'
         """
-        return self._expr.domain.dtype
+        return shown_type(self._expr.domain)
 
     dtypes = dtype
 
@@ -147,6 +148,9 @@ class PrivSeries(Operators):
     # -- operators
 
     def _operate(self, op: Text, other: Any, flip: bool = False) -> Self:
+        of_time: Self | None = operated(self, op, other, flip)
+        if of_time is not None:
+            return of_time
         if op in COMPARISONS:
             if isinstance(other, Prisoner):
                 return self._binary(other, lambda a, b: compared(op, a, b))
@@ -199,6 +203,8 @@ class PrivSeries(Operators):
 
         >>> x = (df["age"] - 50).abs()
         """
+        if kind_of(self._expr) == "span":
+            return self._new(Function("abs", self._expr, 0))
         return self._function("abs")
 
     def round(self, decimals: int = 0) -> Self:
@@ -249,6 +255,9 @@ class PrivSeries(Operators):
         >>> df["cost"].clip(0, 5000).domain.upper
         5000.0
         """
+        of_time: Self | None = clipped(self, lower, upper)
+        if of_time is not None:
+            return of_time
         expr = numeric(self._expr)
         if any(isinstance(bound, float) for bound in (lower, upper)) and not isinstance(expr.domain, FloatDomain):
             expr = Cast(expr, "Float64")
@@ -283,9 +292,9 @@ class PrivSeries(Operators):
         """
         if isinstance(values, (Text, Prisoner)):
             raise PlanError("isin takes a public list of values")
+        expr, values = listed(self._expr, values)
         lits = tuple(dict.fromkeys(literal(v) for v in values))
         known = tuple(v for v in lits if v.value is not None)
-        expr = self._expr
         if any(isinstance(v.value, (int, float)) and not isinstance(v.value, bool) for v in known):
             expr = typed(expr, 0)
         found = IsIn(expr, known)
@@ -308,6 +317,7 @@ class PrivSeries(Operators):
 
         >>> x = df["sex"].fillna("F")
         """
+        value = fitted(self._expr, value)
         return self._new(self._met(value))._binary(value, FillNull)
 
     def _met(self, other: Any) -> Expr:
@@ -325,6 +335,7 @@ class PrivSeries(Operators):
             cond = cond(self)
         if not isinstance(cond, PrivSeries):
             raise PlanError("a condition must be a private true/false column")
+        other = fitted(self._expr, other)
         mine = self._new(self._met(other))
         if is_missing(other):
             rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, self)))
