@@ -28,6 +28,7 @@ __all__ = [
     "RefusedError",
     "RowsError",
     "SchemaError",
+    "UnknownName",
     "unbounded",
     "warn",
 ]
@@ -47,6 +48,10 @@ class RefusedError(DPError):
 
 class PrisonerError(RefusedError, TypeError):
     """A private value was used where only a public one can stand."""
+
+
+class UnknownName(PlanError, AttributeError):
+    """A name that a private number does not have."""
 
 
 class BudgetError(DPError, ValueError):

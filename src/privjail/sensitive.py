@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail import session
 from privjail.budget.amounts import amount, exact, probability
-from privjail.errors import PlanError, PrisonerError
+from privjail.errors import PlanError, PrisonerError, UnknownName
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -189,6 +190,15 @@ class Number(Sensitive[float]):
 
     def _wrap(self, value: Value) -> Self:
         return number(value)  # type: ignore[return-value]  # a whole number times 0.5 is none any more
+
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
+
+        def __getattr__(self, name: str) -> Any:
+            near = [] if name.startswith("_") else get_close_matches(name, dir(self), 3)
+            do = f"did you mean {', '.join(near)}?" if near else "release it first: .reveal(eps=0.1)"
+                f"did you mean {', '.join(near)}?" if near else "release it with .reveal(eps=0.1), and go on from there"
+            )
+            raise UnknownName(f"a private number has no {name!r}", do=do)
 
     def _public(self, answer: Any) -> float:
         return float(answer)

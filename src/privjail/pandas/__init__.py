@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import (
+    concat,
     crosstab,
     cut,
     get_dummies,
@@ -40,6 +41,7 @@ __all__ = [
     "PrivSeries",
     "SensitiveDataFrame",
     "SensitiveSeries",
+    "concat",
     "crosstab",
     "cut",
     "from_frame",

@@ -57,8 +57,8 @@ class Deferred(Prisoner):
         return " | ".join([self._vector._plan(), *(name for name, _ in self._steps)])
 
     def __str__(self) -> str:
-        shown = ", ".join(name for name, _ in self._steps)
-        return f"{self._vector}\n  after the release: {shown}"
+        shown = "".join(name if name[0] in ".([" else f" {name} " for name, _ in self._steps)
+        return str(self._vector) + "\n  after the release: " + shown.strip()
 
     __repr__ = __str__
 
@@ -91,6 +91,9 @@ class Deferred(Prisoner):
         amounts = {k: kwargs.pop(k) for k in ("eps", "delta", "rho") if k in kwargs}
         done = self._then("(…)", lambda found: found(*args, **kwargs))
         return done.reveal(**amounts) if amounts else done
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(dir(self._model) if self._model is not None else [])]
 
     def __getitem__(self, key: Any) -> Deferred:
         return self._then(f"[{key!r}]", lambda found: found[key])

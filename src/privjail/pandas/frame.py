@@ -26,6 +26,7 @@ from privjail.ops.rows.sort import Sort
 from privjail.pandas.across import row_counts, row_extremes, row_logic, row_means, row_sums
 from privjail.pandas.aggregate import frame_agg
 from privjail.pandas.axes import Axis
+from privjail.pandas.beside import beside
 from privjail.pandas.counting import counted
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.flat import FlatGroups
@@ -42,7 +43,16 @@ from privjail.pandas.show import facts, facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, Numeric, TimeDomain
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    FloatDomain,
+    IntDomain,
+    Numeric,
+    TimeDomain,
+    UntypedDomain,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
@@ -293,11 +303,14 @@ class PrivDataFrame(Operators):
         """
         return self._new(self._exprs) if drop else refuse_row_numbers(self)
 
-    def dropna(self, *, subset: Any = None, how: str = "any") -> Self:
-        """Rows without missing values (how='all': rows in which not everything is missing).
+    def dropna(self, *, subset: Any = None, how: str = "any", thresh: int | None = None) -> Self:
+        """Rows without missing values (how='all': without rows of nothing else; thresh: with so many values).
 
         >>> x = df.dropna(subset=["sex"])
         """
+        if thresh is not None:
+            table = self if subset is None else self[self._names(subset)]
+            return self._filtered(table.count(axis=1) >= thresh)
         if how not in ("any", "all"):
             raise PlanError(f"how must be 'any' or 'all', got {how!r}")
         names = list(self._exprs) if subset is None else self._names(subset)
@@ -532,6 +545,54 @@ class PrivDataFrame(Operators):
             {n: self._exprs[n] for n, t in kinds.items() if (not wanted or t in wanted) and t not in unwanted}
         )
 
+    def join(self, other: Any, on: Any = None, how: str = "left") -> PrivDataFrame:
+        """Beside columns of the same rows; or with on= a look-up in a public table by its index.
+
+        >>> x = df.join(pd.get_dummies(df["ward"], prefix="ward"))
+        """
+        if isinstance(other, Prisoner):
+            return beside([self, other])
+        if on is None:
+            raise PlanError("join with a public table needs a key", do='`df.merge(table, on="g", how="left")`')
+        return self.merge(other.rename_axis(on).reset_index(), how, on)
+
+    def convert_dtypes(self) -> Self:
+        """The same table: its types are those of the schema, which hold missing values already.
+
+        >>> x = df.convert_dtypes()
+        """
+        return self._new(self._exprs)
+
+    infer_objects = convert_dtypes
+
+    def nlargest(self, n: int, columns: Any) -> Self:
+        """The n rows with the largest values, private ones: sort_values(…).head(n).
+
+        >>> x = df.nlargest(100, "cost")["age"].mean(eps=1)
+        """
+        return self.sort_values(columns, ascending=False).head(n)
+
+    def nsmallest(self, n: int, columns: Any) -> Self:
+        """The n rows with the smallest values, private ones: sort_values(…).head(n).
+
+        >>> x = df.nsmallest(100, "cost")["age"].mean(eps=1)
+        """
+        return self.sort_values(columns).head(n)
+
+    def drop_duplicates(self, subset: Any = None, *, keep: str = "first") -> Self:
+        """The first row of each value of a column, as groupby(column).head(1).
+
+        >>> x = df.drop_duplicates("patient").shape[0].reveal(eps=1)
+        """
+        names = [] if subset is None else self._names(subset)
+        if len(names) != 1 or keep != "first" or self._expr(names[0]).domain.nullable:
+            raise PlanError(
+                "drop_duplicates is offered for one column without missing values, keeping first rows",
+                do='`df.dropna(subset=["b"]).drop_duplicates(subset="b")`; the column that tells rows apart is enough',
+            )
+        first = self.groupby(names[0]).head(1)
+        return self._new(first._exprs, first._rows)
+
     def copy(self, deep: bool = True) -> Self:
         """A table that can be given other columns without changing this one.
 
@@ -606,6 +667,13 @@ class PrivDataFrame(Operators):
         """
         if isinstance(value, Mapping):
             return self._by_column("fillna", value)
+        given = literal(value).value
+        unfit = [n for n, e in self._exprs.items() if e.domain.nullable and not _takes(e.domain, given)]
+        if unfit:
+            raise PlanError(
+                f"column {unfit[0]!r} of type {self._expr(unfit[0]).domain.dtype} cannot hold {given!r}",
+                do='name the columns: `df.fillna({"b": 0})`',
+            )
         return self._each(lambda s: s.fillna(value))
 
     def replace(self, to_replace: Any, value: Any = None) -> Self:
@@ -752,11 +820,15 @@ class PrivDataFrame(Operators):
         return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
 
     def nunique(self) -> SensitiveSeries:
-        """How many of its possible values occur in each column.
+        """How many of its possible values occur in each column that has finitely many; others are left out.
 
         >>> x = df[["sex", "ward"]].nunique()
         """
-        return self._stacked({n: self._series(n).nunique()._value for n in self._exprs})
+        finite = [n for n, e in self._exprs.items() if e.domain.labels is not None]
+        left = [str(n) for n in self._exprs if n not in finite]
+        if left and finite:
+            warn(f"nunique leaves out {', '.join(left)}: their possible values have no finite list")
+        return self._stacked({n: self._series(n).nunique()._value for n in finite or self._exprs})
 
     def _stacked(self, values: Mapping[Any, Value]) -> SensitiveSeries:
         if not values:
@@ -1052,6 +1124,13 @@ def _named(columns: list[Any], wanted: Any) -> str:
 
 def _is_number(domain: Domain) -> bool:
     return isinstance(domain, (Numeric, BoolDomain)) and not isinstance(domain, TimeDomain)
+
+
+def _takes(domain: Domain, value: Any) -> bool:
+    """Whether a constant can stand in a column; a category may be a new one, an untyped column holds anything."""
+    if isinstance(domain, (CategoryDomain, UntypedDomain)):
+        return isinstance(value, str) or domain.accepts(value)
+    return domain.accepts(value)
 
 
 def _types(given: Any) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from privjail.errors import PlanError, RefusedError
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
+from privjail.pandas.beside import concatenated
 from privjail.pandas.bins import cut_dates, quantile_cut
 from privjail.pandas.dates import kind_of, parsed, spans_of
 from privjail.pandas.deferred import Deferred, deferred
@@ -160,6 +161,15 @@ def pivot_table(
     if not isinstance(data, PrivDataFrame):
         raise PlanError(f"pivot_table needs a private table, not {type(data).__name__}", do="pandas.pivot_table")
     return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, eps=eps)
+
+
+@function
+def concat(objs: Any, *, axis: Any = 0) -> PrivDataFrame:
+    """Columns of the same rows side by side (axis=1). Rows of different tables are not put together.
+
+    >>> x = pd.concat([df["age"], df["days"]], axis=1)
+    """
+    return concatenated(objs, axis)
 
 
 @function

@@ -19,6 +19,7 @@ from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.pandas.aggregate import group_column_agg, groups_agg
+from privjail.pandas.applying import applied, transformed
 from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.counting import counted
 from privjail.pandas.deferred import Deferred
@@ -188,6 +189,14 @@ class Groups(Prisoner, Generic[Group]):
         >>> x = df.groupby("ward").pipe(lambda groups: groups.size())
         """
         return f(self, *args, **kwargs)
+
+    def apply(self, func: Any, *args: Any, **kwargs: Any) -> pandas.Series[Any] | pandas.DataFrame | Deferred:
+        """func(group) of each possible group; it runs here and sees private groups. What it releases is paid once.
+
+        >>> x = df.groupby("ward").apply(lambda group: group["cost"].mean(eps=1))
+        """
+        found: pandas.Series[Any] | pandas.DataFrame | Deferred = applied(self, func, args, kwargs)
+        return found
 
     # -- private vectors
 
@@ -483,6 +492,13 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         >>> x = df.groupby("ward")["sex"].nunique(eps=1)
         """
         return self._each_group("nunique", eps)
+
+    def transform(self, func: Any, *, eps: Any) -> PrivSeries:
+        """In each row the released statistic of its group: a private column.
+
+        >>> x = df["cost"] - df.groupby("ward")["cost"].transform("mean", eps=1)
+        """
+        return transformed(self, func, eps)
 
     def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
         """Statistics by their names: one, a list, or named results; for one eps in all.

@@ -389,7 +389,10 @@ class PrivSeries(Operators):
             if len(old) != len(new):
                 raise PlanError("replace needs as many new values as old ones")
             pairs = dict(zip(old, new, strict=True))
-        return self._recoded(pairs, keep=1)
+        gone = [k for k, v in pairs.items() if not isinstance(v, Prisoner) and is_missing(v)]
+        kept = {k: v for k, v in pairs.items() if k not in gone}
+        result = self.mask(self.isin(gone)) if gone else self
+        return result._recoded(kept, keep=1) if kept else result
 
     def _recoded(self, mapping: Any, keep: int) -> Self:
         if not isinstance(mapping, Mapping):
@@ -536,14 +539,44 @@ class PrivSeries(Operators):
         """
         return self - self.shift(periods)
 
-    def rolling(self, window: int) -> Rolling:
+    def rolling(self, window: int, min_periods: int | None = None) -> Rolling:
         """Sums, means, minima and maxima over each row and those just above it.
 
         >>> x = df["cost"].rolling(3).mean()
         """
-        return Rolling(self, window)
+        return Rolling(self, window, min_periods)
 
     # -- the column as a whole
+
+    def pct_change(self, periods: int = 1) -> Self:
+        """The relative change to the value some rows above.
+
+        >>> x = df["cost"].pct_change()
+        """
+        return self / self.shift(periods) - 1
+
+    def nlargest(self, n: int = 5) -> Self:
+        """The n largest values, private ones: sort_values(ascending=False).head(n).
+
+        >>> x = df["cost"].nlargest(100).mean(eps=1)
+        """
+        return self.sort_values(ascending=False).head(n)
+
+    def nsmallest(self, n: int = 5) -> Self:
+        """The n smallest values, private ones: sort_values().head(n).
+
+        >>> x = df["cost"].nsmallest(100).mean(eps=1)
+        """
+        return self.sort_values().head(n)
+
+    def convert_dtypes(self) -> Self:
+        """The same column: its type is that of the schema, which holds missing values already.
+
+        >>> x = df["age"].convert_dtypes()
+        """
+        return self._new(self._expr)
+
+    infer_objects = convert_dtypes
 
     def copy(self, deep: bool = True) -> Self:
         """The same column: nothing ever changes it.
