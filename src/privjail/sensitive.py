@@ -196,8 +196,6 @@ class Number(Sensitive[float]):
         def __getattr__(self, name: str) -> Any:
             near = [] if name.startswith("_") else get_close_matches(name, dir(self), 3)
             do = f"did you mean {', '.join(near)}?" if near else "release it first: .reveal(eps=0.1)"
-                f"did you mean {', '.join(near)}?" if near else "release it with .reveal(eps=0.1), and go on from there"
-            )
             raise UnknownName(f"a private number has no {name!r}", do=do)
 
     def _public(self, answer: Any) -> float:
