@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import (
+    Grouper,
     concat,
     crosstab,
     cut,
@@ -35,6 +36,7 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 
 __all__ = [
+    "Grouper",
     "PrivDataFrame",
     "PrivDataFrameGroupBy",
     "PrivSeriesGroupBy",

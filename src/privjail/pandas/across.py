@@ -58,7 +58,7 @@ def row_logic(table: PrivDataFrame, name: str, axis: Any) -> PrivSeries:
     if axis not in (1, "columns"):
         raise RefusedError(
             f"{name}() down a column is refused: one row decides it",
-            do="release how many there are: .sum().reveal(eps=0.1); row by row: axis=1",
+            do="release how many there are: `df.isna().sum().reveal(eps=0.1)`; row by row: `df.isna().any(axis=1)`",
         )
     columns = _columns(table)
     if not all(isinstance(c.domain, BoolDomain) for c in columns):

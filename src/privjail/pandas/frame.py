@@ -585,11 +585,13 @@ class PrivDataFrame(Operators):
         >>> x = df.drop_duplicates("patient").shape[0].reveal(eps=1)
         """
         names = [] if subset is None else self._names(subset)
-        if len(names) != 1 or keep != "first" or self._expr(names[0]).domain.nullable:
+        if len(names) != 1 or keep != "first":
             raise PlanError(
-                "drop_duplicates is offered for one column without missing values, keeping first rows",
-                do='`df.dropna(subset=["b"]).drop_duplicates(subset="b")`; the column that tells rows apart is enough',
+                "drop_duplicates is offered for one column, keeping first rows",
+                do='name the column that tells rows apart: `df.drop_duplicates("a")`',
             )
+        if self._expr(names[0]).domain.nullable:
+            warn(f"rows without {names[0]!r} are dropped; pandas keeps the first of them")
         first = self.groupby(names[0]).head(1)
         return self._new(first._exprs, first._rows)
 
@@ -820,15 +822,11 @@ class PrivDataFrame(Operators):
         return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
 
     def nunique(self) -> SensitiveSeries:
-        """How many of its possible values occur in each column that has finitely many; others are left out.
+        """How many different values occur in each column.
 
         >>> x = df[["sex", "ward"]].nunique()
         """
-        finite = [n for n, e in self._exprs.items() if e.domain.labels is not None]
-        left = [str(n) for n in self._exprs if n not in finite]
-        if left and finite:
-            warn(f"nunique leaves out {', '.join(left)}: their possible values have no finite list")
-        return self._stacked({n: self._series(n).nunique()._value for n in finite or self._exprs})
+        return self._stacked({n: self._series(n).nunique()._value for n in self._exprs})
 
     def _stacked(self, values: Mapping[Any, Value]) -> SensitiveSeries:
         if not values:
@@ -1070,16 +1068,30 @@ class PrivDataFrame(Operators):
     ) -> pandas.DataFrame:  # fmt: skip
         """count, mean, std, min, quartiles and max of each column of numbers, for one eps in all.
 
-        Columns of other types, and numbers without bounds, are left out; the latter with a warning.
+        include="all": of categories too, count, unique, top and freq. Numbers without bounds are left out, and named.
 
         >>> x = df[["age", "days"]].describe(eps=1)
         """
         import pandas
 
-        table = self
-        if include not in (None, "all") or exclude is not None:
-            table = self.select_dtypes(None if include == "all" else include, exclude)
-        return pandas.DataFrame(table._per_column("describe", eps, percentiles=percentiles))
+        table = self if include in (None, "all") and exclude is None else self.select_dtypes(include, exclude)
+        labels = [n for n, e in table._exprs.items() if isinstance(e.domain, (CategoryDomain, BoolDomain))]
+        numbers = [n for n in table._numbers()._exprs if n not in labels]
+        if not numbers or include == "all":
+            return table._described(numbers, labels, eps, percentiles)
+        return pandas.DataFrame(table[numbers]._per_column("describe", eps, percentiles=percentiles))
+
+    def _described(self, numbers: list[Any], labels: list[Any], eps: Any, percentiles: Any) -> pandas.DataFrame:
+        """Numbers and categories in one table, as include="all" has them."""
+        import pandas
+
+        numbers = self[numbers]._bounded("describe") if numbers else []
+        if not numbers and not labels:
+            raise PlanError("the table has no column of numbers or categories", do='`df[["a", "g"]].describe(eps=0.1)`')
+        share = amount(eps) / (len(numbers) + len(labels))
+        parts = {n: self._series(n).describe(percentiles, eps=share) for n in self._exprs if n in [*numbers, *labels]}
+        rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))
+        return pandas.DataFrame(parts).reindex(rows)
 
     def hist(
         self, column: Any = None, bins: Any = 10, *, eps: Any

@@ -172,6 +172,20 @@ def concat(objs: Any, *, axis: Any = 0) -> PrivDataFrame:
     return concatenated(objs, axis)
 
 
+#: names of periods that pandas has given up, and everybody still types
+_FREQUENCIES = {"M": "ME", "Q": "QE", "Y": "YE", "A": "YE", "H": "h", "T": "min", "S": "s", "BM": "BME"}
+
+
+def Grouper(*args: Any, freq: Any = None, **kwargs: Any) -> pandas.Grouper:  # noqa: N802
+    """Groups by periods of a column of dates, as a key of groupby.
+
+    >>> x = df.groupby(pd.Grouper(key="admitted", freq="M"))["cost"].sum().reveal(eps=1)
+    """
+    import pandas
+
+    return pandas.Grouper(*args, freq=_FREQUENCIES.get(freq, freq), **kwargs)
+
+
 @function
 def get_dummies(
     data: Any, prefix: Any = None, prefix_sep: str = "_", dummy_na: bool = False, columns: Any = None,

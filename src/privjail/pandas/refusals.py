@@ -50,7 +50,10 @@ _TABLE: list[tuple[str, str, str, str]] = [
     ("all", "a private table has no notes or flags of its own", "keep them in a variable: `notes = {}`",
      "attrs flags set_flags"),
     ("all", "a plot shows rows of the data", 'plot what you release, e.g. `df["a"].hist(bins=10, eps=0.1)` or '
-     '`df["g"].value_counts().reveal(eps=0.1)`; quartiles: `df["a"].describe(eps=0.1)`', "plot boxplot hist"),
+     '`df["g"].value_counts().reveal(eps=0.1)`; quartiles: `df["a"].describe(eps=0.1)`', "plot hist"),
+    ("all", "a plot shows rows of the data", 'its quartiles can be released: `df["a"].describe(eps=0.1)`, '
+     '`df.groupby("g")["a"].describe(eps=0.1)`', "boxplot"),
+    ("all", "pandas itself has dropped it", 'compute it: `(df["a"] - df["a"].mean(eps=0.1)).abs().mean(eps=0.1)`', "mad"),
     ("series", _OCCUR, 'which values are possible is public: `df["g"].cat.categories`, `df["a"].domain`; how many '
      'occur: `df["g"].nunique().reveal(eps=0.1)`; how often: `df["g"].value_counts().reveal(eps=0.1)`', "unique"),
     ("all", _OCCUR, 'use `df["g"].value_counts().reveal(eps=0.1)` or `df["g"].nunique().reveal(eps=0.1)`',
@@ -179,7 +182,7 @@ _PUBLIC = """
     CategoricalIndex IntervalIndex DatetimeIndex RangeIndex TimedeltaIndex PeriodIndex Int64Dtype Float64Dtype
     BooleanDtype StringDtype IntervalDtype DatetimeTZDtype PeriodDtype ArrowDtype SparseDtype Int8Dtype Int16Dtype
     Int32Dtype UInt8Dtype UInt16Dtype UInt32Dtype UInt64Dtype Float32Dtype DateOffset IndexSlice NamedAgg NamedFunc
-    Grouper Flags array date_range bdate_range interval_range period_range timedelta_range option_context set_option
+    Flags array date_range bdate_range interval_range period_range timedelta_range option_context set_option
     get_option reset_option describe_option options set_eng_float_format show_versions api arrays errors offsets
     testing tseries util plotting compat core io col
 """

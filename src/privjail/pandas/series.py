@@ -22,6 +22,7 @@ from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
+from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Lag, Window
@@ -39,7 +40,7 @@ from privjail.pandas.show import facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import Domain, FloatDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
@@ -47,7 +48,7 @@ from privjail.prisoner import Prisoner
 from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
 from privjail.statistics.correlation import correlations, covariances
-from privjail.statistics.describe import describe
+from privjail.statistics.describe import describe, describe_labels
 from privjail.statistics.histogram import binned, histogram, intervals
 from privjail.statistics.mean import means
 from privjail.statistics.quantile import extreme, quantiles
@@ -636,12 +637,14 @@ class PrivSeries(Operators):
         return number(Tally(self._rows, (), numeric(self._expr)))
 
     def nunique(self) -> SensitiveInt | SensitiveFloat:
-        """How many of the possible values occur, as a private number.
+        """How many different values occur, as a private number; missing ones are not counted.
 
         >>> df["ward"].nunique().reveal(eps=100)
         ≈ 4
         """
-        return number(Distinct(self._rows, self._expr))
+        if self.domain.labels is not None:
+            return number(Distinct(self._rows, self._expr))
+        return number(Tally(GroupHead(self._rows, self._expr, 1), (), None))  # the first row of each value
 
     @overload
     def value_counts(self, normalize: Literal[False] = ..., sort: Literal[False] = ..., ascending: bool = ...,
@@ -809,11 +812,13 @@ class PrivSeries(Operators):
     def describe(
         self, percentiles: Sequence[float] | None = None, include: Any = None, exclude: Any = None, *, eps: Any
     ) -> pandas.Series[float]:
-        """count, mean, std, min, quartiles and max, for one eps in all.
+        """count, mean, std, min, quartiles and max (of categories count, unique, top and freq), for one eps in all.
 
         >>> list(df["age"].describe(eps=1).index)
         ['count', 'mean', 'std', 'min', '25%', '50%', '75%', 'max']
         """
         import pandas
 
+        if isinstance(self.domain, (CategoryDomain, BoolDomain)):
+            return pandas.Series(describe_labels(self._rows, self._expr, eps), name=self.name, dtype=object)
         return pandas.Series(describe(self._rows, self._expr, eps, percentiles), name=self.name)

@@ -21,7 +21,10 @@ class Iloc(Generic[Face]):
 
     def __getitem__(self, key: slice) -> Face:
         if not isinstance(key, slice):
-            raise PlanError("a single row is private", do="take a slice, iloc[a:b], and count or sum it")
+            raise PlanError(
+                "a single row is private",
+                do='take a slice, and count or sum it: `df.iloc[10:20]["a"].sum().reveal(eps=0.1)`',
+            )
         if key.step not in (None, 1):
             raise PlanError(
                 "every n-th row has no bounded distance: one inserted row exchanges all rows after it",

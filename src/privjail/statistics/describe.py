@@ -10,6 +10,9 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount, exact
 from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.numbers.combine import Extreme, Total
+from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
@@ -43,3 +46,17 @@ def describe(rows: Rows, expr: Expr, eps: Any, percentiles: Sequence[float] | No
     }
     names = ["min", *(f"{float(100 * p):g}%" for p in wanted), "max"]
     return moments | dict(zip(names, found, strict=True))
+
+
+def describe_labels(rows: Rows, expr: Expr, eps: Any) -> dict[str, Any]:
+    """count, unique, top and freq of a column with finitely many values; each gets a quarter of eps."""
+    share = amount(eps) / 4
+    counts = Tally(rows, (expr,), None)
+    asks = [
+        Query(Total(counts), Laplace(share)),
+        Query(Distinct(rows, expr), Laplace(share)),
+        Query(counts, NoisyMax(share)),
+        Query(Extreme("max", counts), Laplace(share)),
+    ]
+    count, unique, top, freq = session.release(asks)
+    return {"count": count, "unique": unique, "top": counts.index[0][top], "freq": freq}
