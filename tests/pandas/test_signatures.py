@@ -13,6 +13,17 @@ from tests.pandas.seen import opened, pair, random_frame, same, seen, without_no
 from tests.pandas.signatures import PLAIN, differences, methods
 
 
+#: Where the first arguments have other names, and mean the same; or, for read_parquet, another thing: a schema.
+OTHER_NAMES = {
+    ("DataFrame", "filter"),
+    ("DataFrame", "hist"),
+    ("DataFrame", "resample"),
+    ("Series", "map"),
+    ("pandas", "read_csv"),
+    ("pandas", "read_parquet"),
+}
+
+
 def test_every_argument_of_pandas_is_taken_or_answered():
     lost = [f"{d.owner}.{d.method}({d.argument}=)" for d in differences() if d.rule is None]
     assert not lost, lost
@@ -24,12 +35,8 @@ def test_what_both_take_without_a_name_comes_in_the_same_order():
     for owner, name, mine, his in methods():
         ours = [p.name for p in mine.parameters.values() if p.kind in PLAIN and p.name != "self"]
         theirs = [p.name for p in his.parameters.values() if p.kind in PLAIN and p.name != "self"]
-        shared = [p for p in ours if p in theirs]
-        if shared != sorted(shared, key=theirs.index):
+        if any(a != b for a, b in zip(ours, theirs, strict=False)) and (owner, name) not in OTHER_NAMES:
             wrong.append(f"{owner}.{name}: {ours} against {theirs}")
-        for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            if a != b and b in ours[:i]:
-                wrong.append(f"{owner}.{name}: {ours} against {theirs}")
     assert not wrong, wrong
 
 

@@ -582,7 +582,7 @@ class PrivDataFrame(Operators):
     def drop_duplicates(self, subset: Any = None, *, keep: str = "first") -> Self:
         """The first row of each value of a column, as groupby(column).head(1).
 
-        >>> x = df.drop_duplicates("patient").shape[0].reveal(eps=1)
+        >>> x = df.dropna(subset=["age"]).drop_duplicates("age").shape[0].reveal(eps=1)
         """
         names = [] if subset is None else self._names(subset)
         if len(names) != 1 or keep != "first":
@@ -603,12 +603,12 @@ class PrivDataFrame(Operators):
         """
         return self._new(self._exprs)
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df.pipe(lambda d: d[d["age"] > 65])
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
 
     def merge(self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None) -> Self:
         """Join with a public table (a pandas frame) on a key that is unique there.
@@ -1094,7 +1094,7 @@ class PrivDataFrame(Operators):
         return pandas.DataFrame(parts).reindex(rows)
 
     def hist(
-        self, column: Any = None, bins: Any = 10, *, eps: Any
+        self, column: Any = None, *, bins: Any = 10, eps: Any
     ) -> pandas.Series[float] | dict[Any, pandas.Series[float]]:
         """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 

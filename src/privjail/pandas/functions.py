@@ -52,7 +52,7 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
 
 @function
 def qcut(
-    x: Any, q: Any, labels: Any = None, precision: int = 3, duplicates: str = "raise", *, eps: Any = None
+    x: Any, q: Any, labels: Any = None, *, precision: int = 3, duplicates: str = "raise", eps: Any = None
 ) -> PrivSeries:
     """Numbers into intervals that hold about equally many rows: the edges are private quantiles, which eps pays for.
 
@@ -236,27 +236,27 @@ def to_numeric(arg: Any, errors: str = "coerce") -> PrivSeries:
 
 
 @overload
-def isna(x: PrivateT) -> PrivateT: ...
+def isna(obj: PrivateT) -> PrivateT: ...
 @overload
-def isna(x: object) -> object: ...
-def isna(x: Any) -> Any:
+def isna(obj: object) -> object: ...
+def isna(obj: Any) -> Any:
     """Where values are missing.
 
     >>> x = pd.isna(df["sex"])
     """
-    return _own_or_public("isna", x)
+    return _own_or_public("isna", obj)
 
 
 @overload
-def notna(x: PrivateT) -> PrivateT: ...
+def notna(obj: PrivateT) -> PrivateT: ...
 @overload
-def notna(x: object) -> object: ...
-def notna(x: Any) -> Any:
+def notna(obj: object) -> object: ...
+def notna(obj: Any) -> Any:
     """Where values are there.
 
     >>> x = pd.notna(df["sex"])
     """
-    return _own_or_public("notna", x)
+    return _own_or_public("notna", obj)
 
 
 def _own_or_public(name: str, x: Any) -> Any:

@@ -154,13 +154,13 @@ class Groups(Prisoner, Generic[Group]):
                 columns[name] = only
         return self._narrowed(frame._new(columns, rows))
 
-    def get_group(self, key: Any) -> Group:
+    def get_group(self, name: Any) -> Group:
         """One group; a possible key that does not occur gives an empty one.
 
         >>> df.groupby("ward").get_group("surgery").shape[0].reveal(eps=1)
         ≈ 1000
         """
-        wanted = key if isinstance(key, tuple) else (key,)
+        wanted = name if isinstance(name, tuple) else (name,)
         axes = self._axes()
         if len(wanted) != len(axes):
             raise PlanError(f"get_group needs {len(axes)} keys")
@@ -183,12 +183,12 @@ class Groups(Prisoner, Generic[Group]):
         rows = GroupHead(frame._rows, self._keys[0], n)
         return self._narrowed(frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows))
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df.groupby("ward").pipe(lambda groups: groups.size())
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
 
     def apply(self, func: Any, *args: Any, **kwargs: Any) -> pandas.Series[Any] | pandas.DataFrame | Deferred:
         """func(group) of each possible group; it runs here and sees private groups. What it releases is paid once.
@@ -562,7 +562,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("kurt", eps)
 
-    def hist(self, bins: Any = 10, *, eps: Any) -> pandas.DataFrame:
+    def hist(self, *, bins: Any = 10, eps: Any) -> pandas.DataFrame:
         """Noisy counts in half-open intervals, a row for each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].hist(bins=10, eps=1)

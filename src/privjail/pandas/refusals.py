@@ -53,7 +53,8 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df["g"].value_counts().reveal(eps=0.1)`; quartiles: `df["a"].describe(eps=0.1)`', "plot hist"),
     ("all", "a plot shows rows of the data", 'its quartiles can be released: `df["a"].describe(eps=0.1)`, '
      '`df.groupby("g")["a"].describe(eps=0.1)`', "boxplot"),
-    ("all", "pandas itself has dropped it", 'compute it: `(df["a"] - df["a"].mean(eps=0.1)).abs().mean(eps=0.1)`', "mad"),
+    ("all", "pandas itself has dropped it", 'compute it: `(df["a"] - df["a"].mean(eps=0.1)).abs().mean('
+     'eps=0.1)`', "mad"),
     ("series", _OCCUR, 'which values are possible is public: `df["g"].cat.categories`, `df["a"].domain`; how many '
      'occur: `df["g"].nunique().reveal(eps=0.1)`; how often: `df["g"].value_counts().reveal(eps=0.1)`', "unique"),
     ("all", _OCCUR, 'use `df["g"].value_counts().reveal(eps=0.1)` or `df["g"].nunique().reveal(eps=0.1)`',

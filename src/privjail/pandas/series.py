@@ -586,13 +586,13 @@ class PrivSeries(Operators):
         """
         return self._new(self._expr)
 
-    def rename(self, name: Any) -> Self:
+    def rename(self, index: Any = None) -> Self:
         """The same column under another name.
 
         >>> df["age"].rename("years").name
         'years'
         """
-        return type(self)(self._rows, self._expr, name)
+        return type(self)(self._rows, self._expr, index)
 
     def to_frame(self, name: Any = None) -> PrivDataFrame:
         """A table of this one column.
@@ -602,12 +602,12 @@ class PrivSeries(Operators):
         """
         return self._table({self.name if name is None else name: self._expr})
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df["age"].pipe(lambda s: s / 10)
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
 
     def groupby(self, by: Any, **options: Any) -> PrivSeriesGroupBy:
         """Groups of this column by other columns of the same table.
@@ -798,7 +798,7 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "max", eps)
 
-    def hist(self, bins: Any = 10, *, eps: Any) -> pandas.Series[float]:
+    def hist(self, *, bins: Any = 10, eps: Any) -> pandas.Series[float]:
         """Noisy counts in half-open intervals: a public list of edges, or a number of equal parts of the range.
 
         >>> counts = df["age"].hist(bins=[0, 18, 65, 120], eps=1)

@@ -13,6 +13,9 @@ from privjail.plan.rows import Rows
 Face = TypeVar("Face")
 
 
+_SLICE = 'take a slice, and count or sum it: `df.iloc[10:20]["a"].sum().reveal(eps=0.1)`'
+
+
 class Iloc(Generic[Face]):
     """Row positions: only slices of consecutive rows have a bounded distance."""
 
@@ -23,7 +26,7 @@ class Iloc(Generic[Face]):
         if not isinstance(key, slice):
             raise PlanError(
                 "a single row is private",
-                do='take a slice, and count or sum it: `df.iloc[10:20]["a"].sum().reveal(eps=0.1)`',
+                do=_SLICE,
             )
         if key.step not in (None, 1):
             raise PlanError(
