@@ -338,6 +338,19 @@ def test_texts_that_are_no_dates_are_missing():
     assert read[:2] == [pandas.Timestamp("2024-01-31"), pandas.Timestamp("2024-02-01")] and read[2:] == [pandas.NaT] * 2
 
 
+def test_parse_dates(tmp_path):
+    public = pandas.DataFrame({"day": ["2024-01-31", "2023-02-29", "2024-02-29"], "x": [1, 2, 3]})
+    public.to_csv(tmp_path / "days.csv", index=False)
+    for given in (["day"], [0]):
+        table = pd.read_csv(tmp_path / "days.csv", {"x": {"type": "Int64", "range": [0, 9]}}, parse_dates=given)
+        assert seen(table.day).tolist() == [pandas.Timestamp("2024-01-31"), pandas.NaT, pandas.Timestamp("2024-02-29")]
+    with without_noise():
+        table["day"] = table.day.clip("2024-01-01", "2024-03-31")
+        assert table.resample("ME", on="day").size().reveal(eps=1).tolist() == [1, 1, 0]
+    with pytest.raises(DPError):
+        pd.read_csv(tmp_path / "days.csv", parse_dates=True)
+
+
 def test_unbounded_and_far_dates_do_not_fail():
     far = pandas.DataFrame(
         {"t": np.array(["0001-01-01", "9999-12-31T23:59:59.999999", "1970-01-01"], dtype="datetime64[us]")}

@@ -27,20 +27,22 @@ from privjail.pandas.across import row_counts, row_extremes, row_logic, row_mean
 from privjail.pandas.aggregate import frame_agg
 from privjail.pandas.axes import Axis
 from privjail.pandas.beside import beside
+from privjail.pandas.columns import by_column, info_text
 from privjail.pandas.counting import counted
+from privjail.pandas.dates import shown_type
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.flat import FlatGroups
 from privjail.pandas.groups import PrivDataFrameGroupBy
-from privjail.pandas.indexing import Loc
+from privjail.pandas.indexing import Loc, TableIloc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
 from privjail.pandas.priced import no_price, priced
-from privjail.pandas.query import parse_query
+from privjail.pandas.query import callers_names, parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.resample import Indexed, resampled
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.show import facts, facts_html
-from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.slicing import bounded, carried, nulls_last
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
 from privjail.plan.domain import (
@@ -178,7 +180,21 @@ class PrivDataFrame(Operators):
         """
         import pandas
 
-        return pandas.Series({name: expr.domain.dtype for name, expr in self._exprs.items()}, dtype=object)
+        return pandas.Series({name: shown_type(expr.domain) for name, expr in self._exprs.items()}, dtype=object)
+
+    def info(self, verbose: bool | None = None, buf: Any = None, **options: Any) -> None:
+        """Print the columns and what they may hold: public facts. How many rows there are is private.
+
+        >>> df[["age", "sex"]].info()
+        <class 'privjail.pandas.PrivDataFrame'>
+        rows: private; .shape[0].reveal(eps=…) counts them
+        Data columns (total 2 columns):
+         #  Column  Dtype     Values
+        --  ------  --------  ------
+         0  age     Int64     0 to 120
+         1  sex     category  2 categories
+        """
+        print(info_text(self._exprs), file=buf)
 
     @property
     def shape(self) -> tuple[SensitiveInt | SensitiveFloat, int]:
@@ -200,6 +216,9 @@ class PrivDataFrame(Operators):
 
     def __contains__(self, name: Any) -> bool:
         return name in self._exprs
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._exprs)
 
     def _plan(self) -> str:
         return str(self._rows)
@@ -229,6 +248,8 @@ class PrivDataFrame(Operators):
             return self._new({name: self._expr(name) for name in key})
         if isinstance(key, slice):
             return self.iloc[key]
+        if isinstance(key, (set, frozenset)) or type(key).__name__ in ("ndarray", "dict_keys"):
+            raise PlanError("columns are chosen by a list of names", do="df[list(names)]")
         if isinstance(key, Prisoner):
             raise PlanError("a table is filtered by one true/false column of its own")
         return self._series(key)
@@ -248,12 +269,12 @@ class PrivDataFrame(Operators):
         return Loc(self)
 
     @property
-    def iloc(self) -> Iloc[Self]:
-        """Consecutive rows by their position.
+    def iloc(self) -> TableIloc:
+        """Consecutive rows by their position, and columns by theirs.
 
-        >>> x = df.iloc[10:20]
+        >>> x = df.iloc[10:20, 1:3]
         """
-        return Iloc(self._slice)
+        return TableIloc(self)
 
     def _slice(self, start: int | None, stop: int | None) -> Self:
         rows = Slice(self._rows, start, stop)
@@ -278,7 +299,7 @@ class PrivDataFrame(Operators):
 
         >>> x = df.query("age > 40 and sex == 'F'")
         """
-        return self._filtered(parse_query(expr, self))
+        return self._filtered(parse_query(expr, self, callers_names()))
 
     def sort_values(
         self, by: Any, *, ascending: Any = True, kind: str = "stable", na_position: str = "last",
@@ -540,7 +561,7 @@ class PrivDataFrame(Operators):
         wanted, unwanted = _types(include), _types(exclude)
         if not wanted and not unwanted:
             raise PlanError("select_dtypes needs include= or exclude=")
-        kinds = {n: e.domain.dtype for n, e in self._exprs.items()}
+        kinds = {n: shown_type(e.domain) for n, e in self._exprs.items()}
         return self._new(
             {n: self._exprs[n] for n, t in kinds.items() if (not wanted or t in wanted) and t not in unwanted}
         )
@@ -649,8 +670,9 @@ class PrivDataFrame(Operators):
             raise PlanError(
                 "a table is combined with a constant or a table of the same columns", do="combine column by column"
             )
-        if isinstance(other, Mapping):
-            raise PlanError("a table is combined with one constant", do="combine column by column")
+        known = by_column(other, list(self._exprs))
+        if known is not None:
+            return self._all({n: self._series(n)._operate(op, known[n], flip) for n in self._exprs})
         return self._each(lambda s: s._operate(op, other, flip))
 
     def __invert__(self) -> Self:

@@ -25,13 +25,14 @@ from privjail.ops.rows.filter import keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
-from privjail.ops.rows.window import Lag, Window
 from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.aggregate import series_agg
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.columns import mapped, rounded, shifted
 from privjail.pandas.counting import counted
 from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, shown_type
 from privjail.pandas.deferred import Deferred
+from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from privjail.pandas.groups import PrivSeriesGroupBy
 
 T = TypeVar("T")
+ACCESSORS: dict[str, Callable[..., Any]] = {"str": Strings, "dt": DateTimes, "cat": Categories}
 Text = str  # inside PrivSeries the name ``str`` is the accessor
 TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float64", "bool": "boolean",
          "str": "string", "object": "string"}  # fmt: skip
@@ -80,7 +82,9 @@ class PrivSeries(Operators):
     if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
 
         def __getattr__(self, name: Text) -> Any:
-            refuse(self, name)
+            if name in ACCESSORS:  # of a column that has none: Python asks here once more, and loses the reason
+                return ACCESSORS[name](self)
+            return refuse(self, name)
 
     def _new(self, expr: Expr, rows: Rows | None = None) -> Self:
         return type(self)(self._rows if rows is None else rows, expr, self.name)
@@ -152,6 +156,10 @@ class PrivSeries(Operators):
         of_time: Self | None = operated(self, op, other, flip)
         if of_time is not None:
             return of_time
+        if op == "+":
+            text: Self | None = joined(self, other, flip)
+            if text is not None:
+                return text
         if op in COMPARISONS:
             if isinstance(other, Prisoner):
                 return self._binary(other, lambda a, b: compared(op, a, b))
@@ -213,7 +221,7 @@ class PrivSeries(Operators):
 
         >>> x = df["cost"].round(1)
         """
-        return self._function("round", decimals)
+        return self._new(rounded(numeric(self._expr), decimals))
 
     def floor(self) -> Self:
         """The next whole number below each number.
@@ -321,6 +329,15 @@ class PrivSeries(Operators):
         value = fitted(self._expr, value)
         return self._new(self._met(value))._binary(value, FillNull)
 
+    def combine_first(self, other: Any) -> Self:
+        """Missing values taken from another column of the same table.
+
+        >>> x = df["days"].mask(df["days"] > 20).combine_first(df["age"])
+        """
+        if not isinstance(other, PrivSeries):
+            raise PlanError("combine_first takes another column of the same table", do="use .fillna(constant)")
+        return self.fillna(other)
+
     def _met(self, other: Any) -> Expr:
         """This column, read as what it meets if no schema says what it is."""
         return self._expr if isinstance(other, PrivSeries) else typed(self._expr, other)
@@ -371,12 +388,22 @@ class PrivSeries(Operators):
 
     # -- recoding
 
-    def map(self, mapping: Mapping[Any, Any]) -> Self:
-        """Each value looked up in a public dict; missing where it has no entry.
+    def map(self, arg: Any, na_action: Any = None) -> Self:
+        """Each value looked up in a public dict; missing where it has no entry. Or a function of finitely many values.
+
+        A function is called here, once for each value that the column can hold: the jail is given a dict.
 
         >>> x = df["sex"].map({"F": "female", "M": "male"})
+        >>> decade = df["age"].map(lambda years: years // 10 * 10)
         """
-        return self._recoded(mapping, keep=0)
+        return self._recoded(arg, keep=0)
+
+    def apply(self, func: Any, args: tuple[Any, ...] = (), **kwargs: Any) -> Self:
+        """A function of each value, if the column has finitely many: called here, once for each of them.
+
+        >>> x = df["age"].apply(lambda years: "child" if years < 18 else "adult")
+        """
+        return self._recoded(mapped(self, lambda value: func(value, *args, **kwargs)), keep=0)
 
     def replace(self, to_replace: Any, value: Any = None) -> Self:
         """Values replaced by a public dict (or one value, or several, by another); the rest is kept.
@@ -396,9 +423,11 @@ class PrivSeries(Operators):
         return result._recoded(kept, keep=1) if kept else result
 
     def _recoded(self, mapping: Any, keep: int) -> Self:
+        if type(mapping).__name__ == "Series" and type(mapping).__module__.startswith("pandas"):
+            mapping = dict(mapping.items())
+        if callable(mapping) and not isinstance(mapping, (Mapping, Prisoner)) and not keep:
+            mapping = mapped(self, mapping)
         if not isinstance(mapping, Mapping):
-            if callable(mapping):
-                refuse(self, "apply")
             raise PlanError("a public dict is needed")
         expr = self._expr
         if any(isinstance(k, (int, float)) and not isinstance(k, bool) for k in mapping):
@@ -530,8 +559,8 @@ class PrivSeries(Operators):
         """
         if type(periods) is not int:
             raise PlanError("shift takes a whole number of rows")
-        window = Window(self._rows, max(periods, 0), max(-periods, 0))
-        return self._new(Lag(window, self._expr, periods), window)
+        rows, expr = shifted(self._rows, self._expr, periods)
+        return self._new(expr, rows)
 
     def diff(self, periods: int = 1) -> Self:
         """The difference to the value some rows above.
