@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail import session
 from privjail.answers import noisy
 from privjail.answers.answer import Answer, Facts
 from privjail.budget.amounts import amount, exact, probability
-from privjail.errors import PlanError, PrisonerError
+from privjail.errors import PlanError, PrisonerError, UnknownName
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -137,7 +138,7 @@ class Sensitive(Prisoner, Generic[Public]):
     # -- the way out
 
     def reveal(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
     ) -> Public:
         """Release the value with noise, and pay for it.
 
@@ -150,7 +151,7 @@ class Sensitive(Prisoner, Generic[Public]):
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
     def error(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
         confidence: float = 0.95,
     ) -> float:  # fmt: skip
         """How far the released value (of a vector: each element) will be off at most, with this confidence.
@@ -197,6 +198,13 @@ class Number(Sensitive[Answer]):
 
     def _wrap(self, value: Value) -> Self:
         return number(value)  # type: ignore[return-value]  # a whole number times 0.5 is none any more
+
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
+
+        def __getattr__(self, name: str) -> Any:
+            near = [] if name.startswith("_") else get_close_matches(name, dir(self), 3)
+            do = f"did you mean {', '.join(near)}?" if near else "release it first: .reveal(eps=0.1)"
+            raise UnknownName(f"a private number has no {name!r}", do=do)
 
     def _public(self, answer: Any, facts: list[Facts]) -> Answer:
         return Answer(answer, facts[0])

@@ -13,9 +13,8 @@ from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Element, Extreme, Scale, Stack, Total
-from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.priced import priced
-from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -44,7 +43,9 @@ class Vector(Sensitive[Public]):
     if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
 
         def __getattr__(self, attribute: str) -> Any:
-            refuse(self, attribute)
+            from privjail.pandas.deferred import later
+
+            return later(self, attribute)
 
     @property
     def size(self) -> int:
@@ -59,7 +60,7 @@ class Vector(Sensitive[Public]):
         return number(Element(self._value, i))
 
     def _labels(self) -> list[Any]:
-        return flat_labels(self._value.index)
+        return flat_labels(self._value.index, self._axes)
 
     def _stack(self, positions: Sequence[int], labels: Sequence[Any], axis: Axis) -> SensitiveSeries:
         elements = tuple(Element(self._value, i) for i in positions)
@@ -288,7 +289,7 @@ class SensitiveSeries(Vector["ReleasedSeries"]):
             return self._at(found)
         if len(self._axes) == 2 and not isinstance(key, tuple):
             rows, columns = self._value.index
-            at = _need([public_label(x) for x in rows], key) * len(columns)
+            at = _need(shown_labels(rows, self._axes[0].domain), key) * len(columns)
             return self._stack(range(at, at + len(columns)), columns, self._axes[1])
         return self._at(_need(labels, key))
 
@@ -416,10 +417,10 @@ class SensitiveDataFrame(Vector["ReleasedFrame"]):
         return iter(self._columns())
 
     def _columns(self) -> list[Any]:
-        return [public_label(label) for label in self._value.index[-1]]
+        return shown_labels(self._value.index[-1], self._axes[-1].domain)
 
     def _rows(self) -> list[Any]:
-        return flat_labels(self._value.index[:-1])
+        return flat_labels(self._value.index[:-1], self._axes[:-1])
 
     def _column(self, j: int) -> SensitiveSeries:
         height, width = self.shape

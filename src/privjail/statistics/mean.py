@@ -58,11 +58,12 @@ class CentredColumn:
         found = min(max(self.middle + parts.total / max(parts.count, 1.0), self.low), self.high)
         return Answer(found, Facts(price, "mean", MeanLaw(parts, self.middle, self.low, self.high)))
 
-    def variance(self, squares: float, noise: LaplaceNoise, parts: Parts, price: Price) -> Answer:
+    def variance(self, squares: float, noise: LaplaceNoise, parts: Parts, price: Price, ddof: int = 1) -> Answer:
         """The variance from noisy parts; within its possible range even for an empty table."""
         n, most = max(parts.count, 2.0), (self.high - self.low) ** 2 / 2
-        spread = (squares - parts.total * parts.total / n) / (n - 1)
-        return Answer(min(max(spread, 0.0), most), Facts(price, "variance", VarianceLaw(parts, squares, noise, most)))
+        spread = (squares - parts.total * parts.total / n) / max(n - ddof, 1.0)
+        law = VarianceLaw(parts, squares, noise, most, ddof)
+        return Answer(min(max(spread, 0.0), most), Facts(price, "variance", law))
 
 
 def _missing_alike(expr: Expr) -> Expr:

@@ -17,14 +17,14 @@ from privjail.release import Query
 from privjail.statistics.mean import CentredColumn, parts_of
 
 
-def variance(rows: Rows, expr: Expr, eps: Any) -> Answer:
+def variance(rows: Rows, expr: Expr, eps: Any, ddof: int = 1) -> Answer:
     """The variance of a column; each of its three parts gets a third of eps."""
     c = CentredColumn(rows, expr)
     share = Laplace(amount(eps) / 3)
     asks = [Query(Tally(rows, (), v), share) for v in (c.square(), c.deviation(), c.present())]
     squares, total, count = session.release(asks)
     parts = parts_of(asks[1], asks[2], total, count)
-    found = c.variance(squares, laplace_noise(asks[0].value, share), parts, Price(float(amount(eps))))
+    found = c.variance(squares, laplace_noise(asks[0].value, share), parts, Price(float(amount(eps))), ddof)
     records.answered(f"{rows} | var({expr})", found)
     return found
 
