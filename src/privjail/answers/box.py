@@ -1,8 +1,8 @@
 """Intervals of statistics that are computed from several noisy sums: by interval arithmetic over a box of them.
 
-Each of k noisy sums lies within its reach with probability 1 - (1 - confidence)/k, so all do with ``confidence`` (union
-bound). The statistic of the true sums then lies in what interval arithmetic gives. That is wider than needed where a sum
-occurs twice in a formula, and never too narrow.
+Each of k noisy sums lies within its reach with probability 1 - (1 - confidence)/k, so all do with ``confidence``
+(union bound). The statistic of the true sums then lies in what interval arithmetic gives. That is wider than needed
+where a sum occurs twice in a formula, and never too narrow.
 """
 
 from __future__ import annotations
@@ -135,10 +135,6 @@ def kurtosis(parts: list[Span], _: float) -> Span:
     fourth = m4 - (m1 * m3).times(4) + (m1.square() * m2).times(6) - m1.square().square().times(3)
     excess = fourth / spread.square()
     few, many = max(n.low, 5.0), max(n.high, 5.0)
-    ends = [_corrected(count, x) for count in (few, many) for x in (excess.low, excess.high)]
-    return Span(min(ends), max(ends))
-
-
-def _corrected(n: float, excess: float) -> float:
-    """As pandas corrects it for small numbers: linear in the excess, and monotone in n for each."""
-    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess - 3 * (n - 1))
+    # As pandas corrects it for small numbers: (n - 1)/((n - 2)(n - 3)) · ((n + 1)·excess - 3(n - 1)).
+    factor = Span((many - 1) / ((many - 2) * (many - 3)), (few - 1) / ((few - 2) * (few - 3)))
+    return factor * (Span(few + 1, many + 1) * excess - Span(3 * (few - 1), 3 * (many - 1)))
