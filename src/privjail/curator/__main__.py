@@ -21,6 +21,10 @@ def main() -> None:
     if sys.argv[1:2] == ["encrypted"]:
         # Before NumPy is loaded: its small matrices are multiplied faster by one thread than by several.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.argv[1:2] == ["rehearse"]:  # a thin install can do this
+        from privjail.rehearsals.run import main as rehearse
+
+        raise SystemExit(rehearse(sys.argv[2:]))
     try:
         from privjail.curator.cli.root import run
 

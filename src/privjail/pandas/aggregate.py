@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: statistics by their names, and by the functions that stand for them
 STATISTICS = ("mean", "sum", "count", "size", "std", "var", "min", "max", "median", "nunique", "sem", "skew", "kurt",
-              "quantile", "mode", "describe")  # fmt: skip
+              "quantile")  # fmt: skip
 _FUNCTIONS = {"len": "size", "amin": "min", "amax": "max", "average": "mean", "kurtosis": "kurt"}
 
 
@@ -121,6 +121,7 @@ def is_several(func: Any) -> bool:
 def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.Series[Any] | pandas.DataFrame:
     """df.agg: one number per column and statistic."""
     import pandas
+    from privjail.answers.released import frame_of, series_of
 
     columns = list(func) if isinstance(func, Mapping) else list(table.columns)
     found = aggregated(table._series, columns, func, named, eps)
@@ -129,15 +130,15 @@ def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pand
             [{pair[0]: found[name]} for name, pair in named.items()], index=list(named)
         )  # fmt: skip
     if not is_several(func):
-        return pandas.Series({c: v for (c, _), v in found.items()})
+        return series_of(found.values(), index=[c for c, _ in found])
     rows = list(dict.fromkeys(s for _, s in found))
     names = list(dict.fromkeys(c for c, _ in found))
-    return pandas.DataFrame({c: [found.get((c, s), float("nan")) for s in rows] for c in names}, index=rows)
+    return frame_of({c: [found.get((c, s), float("nan")) for s in rows] for c in names}, index=rows)
 
 
 def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> float | pandas.Series[Any]:
     """s.agg: one number, or a Series of several."""
-    import pandas
+    from privjail.answers.released import series_of
 
     if isinstance(func, Mapping):
         func, named = None, func
@@ -146,23 +147,19 @@ def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> fl
         one: float = next(iter(found.values()))
         return one
     labels = [label if func is None else label[1] for label in found]
-    return pandas.Series(list(found.values()), index=labels, name=series.name)
+    return series_of(found.values(), index=labels, name=series.name)
 
 
 def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.DataFrame:
     """df.groupby(…).agg: a column for each result."""
-    import pandas
+    from privjail.answers.released import frame_of
 
     columns = list(dict.fromkeys([*groups._chosen(), *_asked_columns(func, named, groups)]))
     func = func if func is None or isinstance(func, Mapping) else dict.fromkeys(groups._chosen(), func)
     found = aggregated(groups._column, columns, func, named, eps)
-    if func is None:
-        return pandas.DataFrame(found)
-    if is_several(func):
-        wide: pandas.DataFrame = pandas.concat(list(found.values()), axis=1)
-        wide.columns = pandas.MultiIndex.from_tuples(list(found))
-        return wide
-    return pandas.DataFrame({c: v for (c, _), v in found.items()})
+    if func is None or is_several(func):
+        return frame_of(found)
+    return frame_of({c: v for (c, _), v in found.items()})
 
 
 def _asked_columns(func: Any, named: Mapping[str, Any], groups: Any) -> list[Any]:
@@ -175,7 +172,7 @@ def group_column_agg(
     column: Any, func: Any, eps: Any, named: Mapping[str, Any]
 ) -> pandas.Series[Any] | pandas.DataFrame:
     """df.groupby(…)["x"].agg: a Series, or a column for each statistic."""
-    import pandas
+    from privjail.answers.released import frame_of
 
     if isinstance(func, Mapping):
         func, named = None, func
@@ -183,4 +180,4 @@ def group_column_agg(
     if func is not None and not is_several(func):
         one: pandas.Series[Any] = next(iter(found.values()))
         return one
-    return pandas.DataFrame({(label if func is None else label[1]): v for label, v in found.items()})
+    return frame_of({(label if func is None else label[1]): v for label, v in found.items()})

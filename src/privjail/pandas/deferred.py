@@ -33,7 +33,8 @@ class Deferred(Prisoner):
 
     def _tried(self) -> Any:
         """What comes out for made-up numbers."""
-        found = self._vector._public([float(i + 1) for i in range(self._vector.size)])
+        size = self._vector.size
+        found = self._vector._public([float(i + 1) for i in range(size)], [None] * size)
         try:
             return self._finished(found)
         except Exception as error:

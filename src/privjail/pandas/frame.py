@@ -66,6 +66,7 @@ from privjail.statistics.mean import means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
 
 T = TypeVar("T")
 MOST_NAMED = 10  # columns of a wide table, in an error
@@ -870,21 +871,22 @@ class PrivDataFrame(Operators):
     # -- released statistics
 
     @overload
-    def mean(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    def mean(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
     @overload
     def mean(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
-    def mean(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
+    def mean(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
         """The mean of each column, for one eps in all (axis=1: of each row, a private column).
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         if axis in (1, "columns"):
             return row_means(self)
         if eps is None:
             raise no_price(self, "mean")
-        return pandas.Series(means(self._rows, self._exprs, eps))
+        found = means(self._rows, self._exprs, eps)
+        return series_of(found.values(), index=list(found))
 
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
         columns = self._bounded(method)
@@ -914,40 +916,41 @@ class PrivDataFrame(Operators):
             raise PlanError("inplace=True needs a result that is a table", do="leave out inplace=True")
         self._rows, self._exprs = changed._rows, changed._exprs
 
-    def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
-        import pandas
+    def _released(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
+        from privjail.answers.released import series_of
 
-        return pandas.Series(self._per_column(method, eps, **kwargs))
+        found = self._per_column(method, eps, **kwargs)
+        return series_of(found.values(), index=list(found))
 
-    def var(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The variance of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].var(eps=1)
         """
         return self._released("var", eps, ddof=ddof)
 
-    def std(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard deviation of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].std(eps=1)
         """
         return self._released("std", eps, ddof=ddof)
 
-    def sem(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard error of each column's mean, for one eps in all.
 
         >>> x = df[["age", "days"]].sem(eps=1)
         """
         return self._released("sem", eps, ddof=ddof)
 
-    def skew(self, *, eps: Any) -> pandas.Series[float]:
+    def skew(self, *, eps: Any) -> ReleasedSeries:
         """The skewness of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].skew(eps=1)
         """
         return self._released("skew", eps)
 
-    def kurt(self, *, eps: Any) -> pandas.Series[float]:
+    def kurt(self, *, eps: Any) -> ReleasedSeries:
         """The excess kurtosis of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].kurt(eps=1)
@@ -957,10 +960,10 @@ class PrivDataFrame(Operators):
     kurtosis = kurt
 
     @overload
-    def min(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    def min(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
     @overload
     def min(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
-    def min(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
+    def min(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
         """A value of each column that few rows lie below, for one eps in all (axis=1: the least of each row).
 
         >>> x = df[["age", "days"]].min(eps=1)
@@ -972,10 +975,10 @@ class PrivDataFrame(Operators):
         return self._released("min", eps)
 
     @overload
-    def max(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> pandas.Series[float]: ...
+    def max(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
     @overload
     def max(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
-    def max(self, *, axis: Any = 0, eps: Any = None) -> pandas.Series[float] | PrivSeries:
+    def max(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
         """A value of each column that few rows lie above, for one eps in all (axis=1: the largest of each row).
 
         >>> x = df[["age", "days"]].max(eps=1)
@@ -1024,17 +1027,18 @@ class PrivDataFrame(Operators):
         """
         return self._matrix(covariances(self._rows, self._numeric_exprs("cov"), eps, ddof))
 
-    def corrwith(self, other: PrivSeries, *, eps: Any) -> pandas.Series[float]:
+    def corrwith(self, other: PrivSeries, *, eps: Any) -> ReleasedSeries:
         """The correlation of each column of numbers with one other column, for one eps in all.
 
         >>> x = df[["age", "days"]].corrwith(df["cost"], eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         columns = self._bounded("corrwith")
         share = amount(eps) / len(columns)
-        return pandas.Series({n: 1.0 if self._exprs[n] is getattr(other, "_expr", None)
-                              else self._series(n).corr(other, eps=share) for n in columns})  # fmt: skip
+        mine = getattr(other, "_expr", None)
+        found = [1.0 if self._exprs[n] is mine else self._series(n).corr(other, eps=share) for n in columns]
+        return series_of(found, index=columns)
 
     def _numeric_exprs(self, method: str) -> dict[Any, Expr]:
         return {n: self._exprs[n] for n in self._bounded(method)}
@@ -1067,22 +1071,22 @@ class PrivDataFrame(Operators):
         found: pandas.DataFrame = pivot(self, values, index, columns, aggfunc, fill_value, margins, margins_name, eps)
         return found
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].median(eps=1)
         """
         return self._released("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float] | pandas.DataFrame:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | ReleasedFrame:
         """A quantile (or several) of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].quantile([0.25, 0.75], eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         if isinstance(q, (list, tuple)):
-            return pandas.DataFrame(self._per_column("quantile", eps, q=q))
+            return frame_of(self._per_column("quantile", eps, q=q))
         return self._released("quantile", eps, q=q)
 
     def describe(
@@ -1094,14 +1098,14 @@ class PrivDataFrame(Operators):
 
         >>> x = df[["age", "days"]].describe(eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         table = self if include in (None, "all") and exclude is None else self.select_dtypes(include, exclude)
         labels = [n for n, e in table._exprs.items() if isinstance(e.domain, (CategoryDomain, BoolDomain))]
         numbers = [n for n in table._numbers()._exprs if n not in labels]
         if not numbers or include == "all":
             return table._described(numbers, labels, eps, percentiles)
-        return pandas.DataFrame(table[numbers]._per_column("describe", eps, percentiles=percentiles))
+        return frame_of(table[numbers]._per_column("describe", eps, percentiles=percentiles))
 
     def _described(self, numbers: list[Any], labels: list[Any], eps: Any, percentiles: Any) -> pandas.DataFrame:
         """Numbers and categories in one table, as include="all" has them."""
@@ -1115,9 +1119,7 @@ class PrivDataFrame(Operators):
         rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))
         return pandas.DataFrame(parts).reindex(rows)
 
-    def hist(
-        self, column: Any = None, *, bins: Any = 10, eps: Any
-    ) -> pandas.Series[float] | dict[Any, pandas.Series[float]]:
+    def hist(self, column: Any = None, *, bins: Any = 10, eps: Any) -> ReleasedSeries | dict[Any, ReleasedSeries]:
         """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 
         >>> counts = df.hist("age", bins=12, eps=1)

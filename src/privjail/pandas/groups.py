@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
+from privjail.notebook import progress
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsNull
@@ -39,6 +40,7 @@ from privjail.statistics.mean import group_means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
 
 T = TypeVar("T")
@@ -289,7 +291,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
             within=len(self._keys),
         )  # fmt: skip
 
-    def nunique(self, *, eps: Any) -> pandas.DataFrame:
+    def nunique(self, *, eps: Any) -> ReleasedFrame:
         """How many of its possible values occur in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["sex", "days"]].nunique(eps=1)
@@ -305,58 +307,58 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
 
     aggregate = agg
 
-    def mean(self, *, eps: Any) -> pandas.DataFrame:
+    def mean(self, *, eps: Any) -> ReleasedFrame:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
-        return pandas.DataFrame(means, index=self._index())
+        return frame_of(means, index=self._index())
 
-    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
+    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released statistic of every chosen column, which share eps."""
-        import pandas
+        from privjail.answers.released import frame_of
 
         columns = {name: self._column(name) for name in self._chosen()}
         share = amount(eps) / len(columns)
-        return pandas.DataFrame({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
+        return frame_of({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
 
     def _numbers(self) -> PrivDataFrameGroupBy:
         """The columns of numbers, as numeric_only=True chooses them."""
         names = list(self._frame[list(self._chosen())]._numbers()._exprs)
         return PrivDataFrameGroupBy(self._frame, self._by, names)
 
-    def var(self, *, ddof: int = 1, eps: Any) -> pandas.DataFrame:
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].var(eps=1)
         """
         return self._each_column("var", eps, ddof=ddof)
 
-    def std(self, *, ddof: int = 1, eps: Any) -> pandas.DataFrame:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].std(eps=1)
         """
         return self._each_column("std", eps, ddof=ddof)
 
-    def sem(self, *, ddof: int = 1, eps: Any) -> pandas.DataFrame:
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The standard error of the mean in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].sem(eps=1)
         """
         return self._each_column("sem", eps, ddof=ddof)
 
-    def skew(self, *, eps: Any) -> pandas.DataFrame:
+    def skew(self, *, eps: Any) -> ReleasedFrame:
         """The skewness in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].skew(eps=1)
         """
         return self._each_column("skew", eps)
 
-    def kurt(self, *, eps: Any) -> pandas.DataFrame:
+    def kurt(self, *, eps: Any) -> ReleasedFrame:
         """The excess kurtosis in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].kurt(eps=1)
@@ -402,28 +404,28 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         tables: pandas.DataFrame = pandas.concat(found, names=self._names)
         return tables
 
-    def min(self, *, eps: Any) -> pandas.DataFrame:
+    def min(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].min(eps=1)
         """
         return self._each_column("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.DataFrame:
+    def max(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].max(eps=1)
         """
         return self._each_column("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.DataFrame:
+    def median(self, *, eps: Any) -> ReleasedFrame:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].median(eps=1)
         """
         return self._each_column("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.DataFrame:
+    def quantile(self, q: float = 0.5, *, eps: Any) -> ReleasedFrame:
         """A quantile in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].quantile(0.9, eps=1)
@@ -486,7 +488,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
             within=len(self._keys),
         )  # fmt: skip
 
-    def nunique(self, *, eps: Any) -> pandas.Series[float]:
+    def nunique(self, *, eps: Any) -> ReleasedSeries:
         """How many of the possible values occur in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["sex"].nunique(eps=1)
@@ -509,53 +511,54 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
 
     aggregate = agg
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
+    def mean(self, *, eps: Any) -> ReleasedSeries:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")["cost"].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
-        return pandas.Series(means[self._name], index=self._index(), name=self._name)
+        return series_of(means[self._name], index=self._index(), name=self._name)
 
-    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
         """A released statistic of each group: groups exclude each other, so eps pays for all."""
-        import pandas
+        from privjail.answers.released import series_of
 
         amount(eps)
-        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        return pandas.Series(found, index=self._index(), name=self._name)
+        groups = progress(self, self.ngroups, f"{method} of each group")
+        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in groups]
+        return series_of(found, index=self._index(), name=self._name)
 
-    def var(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].var(eps=1)
         """
         return self._each_group("var", eps, ddof=ddof)
 
-    def std(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].std(eps=1)
         """
         return self._each_group("std", eps, ddof=ddof)
 
-    def sem(self, *, ddof: int = 1, eps: Any) -> pandas.Series[float]:
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard error of the mean in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].sem(eps=1)
         """
         return self._each_group("sem", eps, ddof=ddof)
 
-    def skew(self, *, eps: Any) -> pandas.Series[float]:
+    def skew(self, *, eps: Any) -> ReleasedSeries:
         """The skewness in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].skew(eps=1)
         """
         return self._each_group("skew", eps)
 
-    def kurt(self, *, eps: Any) -> pandas.Series[float]:
+    def kurt(self, *, eps: Any) -> ReleasedSeries:
         """The excess kurtosis in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].kurt(eps=1)
@@ -586,28 +589,28 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
         return pandas.DataFrame([each.to_list() for each in found], index=self._index(), columns=found[0].index)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
+    def min(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].min(eps=1)
         """
         return self._each_group("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
+    def max(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].max(eps=1)
         """
         return self._each_group("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].median(eps=1)
         """
         return self._each_group("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float]:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | pandas.Series[float]:
         """A quantile (or several, sharing eps) in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)

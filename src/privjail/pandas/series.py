@@ -6,10 +6,10 @@ One class with every method that an analyst can call on a column: each builds no
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
+from privjail.answers.answer import Answer
 from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast, Categorise
@@ -54,10 +54,11 @@ from privjail.statistics.histogram import binned, histogram, intervals
 from privjail.statistics.mean import means
 from privjail.statistics.quantile import extreme, quantiles
 from privjail.statistics.shape import kurt, sem, skew
-from privjail.statistics.variance import variance
+from privjail.statistics.variance import deviation, variance
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
     from privjail.pandas.groups import PrivSeriesGroupBy
 
@@ -708,7 +709,7 @@ class PrivSeries(Operators):
 
     # -- released statistics
 
-    def mean(self, *, eps: Any) -> float:
+    def mean(self, *, eps: Any) -> Answer:
         """The mean: a noisy sum over a noisy count, half of eps each.
 
         >>> df["age"].mean(eps=1)
@@ -716,7 +717,7 @@ class PrivSeries(Operators):
         """
         return means(self._rows, {"": self._expr}, eps)[""]
 
-    def var(self, *, ddof: int = 1, eps: Any) -> float:
+    def var(self, *, ddof: int = 1, eps: Any) -> Answer:
         """The variance: noisy sums of squares and values, and a noisy count, a third of eps each.
 
         >>> df["days"].var(eps=100)
@@ -724,13 +725,13 @@ class PrivSeries(Operators):
         """
         return variance(self._rows, self._expr, eps, ddof)
 
-    def std(self, *, ddof: int = 1, eps: Any) -> float:
+    def std(self, *, ddof: int = 1, eps: Any) -> Answer:
         """The standard deviation: the root of var(eps).
 
         >>> df["days"].std(eps=100)
         ≈ 2.5
         """
-        return math.sqrt(self.var(ddof=ddof, eps=eps))
+        return deviation(variance(self._rows, self._expr, eps, ddof))
 
     def sem(self, *, ddof: int = 1, eps: Any) -> float:
         """The standard error of the mean that the rows would have without noise.
@@ -787,23 +788,23 @@ class PrivSeries(Operators):
     aggregate = agg
 
     @overload
-    def quantile(self, q: float = 0.5, *, eps: Any) -> float: ...
+    def quantile(self, q: float = 0.5, *, eps: Any) -> Answer: ...
     @overload
-    def quantile(self, q: Sequence[float], *, eps: Any) -> pandas.Series[float]: ...
+    def quantile(self, q: Sequence[float], *, eps: Any) -> ReleasedSeries: ...
     def quantile(self, q: Any = 0.5, *, eps: Any) -> Any:
         """A quantile (or several, sharing eps): the candidate value that splits the rows best.
 
         >>> df["age"].quantile(0.9, eps=1)
         ≈ 76
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         q = q.tolist() if getattr(q, "ndim", 0) else q
         if not isinstance(q, (list, tuple)):
             return quantiles(self._rows, self._expr, [q], eps)[0]
-        return pandas.Series(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
+        return series_of(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
 
-    def median(self, *, eps: Any) -> float:
+    def median(self, *, eps: Any) -> Answer:
         """The median.
 
         >>> df["age"].median(eps=1)
@@ -811,7 +812,7 @@ class PrivSeries(Operators):
         """
         return quantiles(self._rows, self._expr, [0.5], eps)[0]
 
-    def min(self, *, eps: Any) -> float:
+    def min(self, *, eps: Any) -> Answer:
         """A value that few rows lie below.
 
         >>> df["age"].min(eps=100)
@@ -819,7 +820,7 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "min", eps)
 
-    def max(self, *, eps: Any) -> float:
+    def max(self, *, eps: Any) -> Answer:
         """A value that few rows lie above.
 
         >>> df["age"].max(eps=100)
@@ -827,27 +828,31 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "max", eps)
 
-    def hist(self, *, bins: Any = 10, eps: Any) -> pandas.Series[float]:
+    def hist(self, *, bins: Any = 10, eps: Any) -> ReleasedSeries:
         """Noisy counts in half-open intervals: a public list of edges, or a number of equal parts of the range.
 
         >>> counts = df["age"].hist(bins=[0, 18, 65, 120], eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         tally, counts = histogram(self._rows, self._expr, bins, eps)
         index = index_of((intervals(tally),), (Axis(self.name, tally.keys[0].domain),))
-        return pandas.Series(counts, index=index, name=self.name)
+        return series_of(counts, index=index, name=self.name)
 
     def describe(
         self, percentiles: Sequence[float] | None = None, include: Any = None, exclude: Any = None, *, eps: Any
-    ) -> pandas.Series[float]:
+    ) -> ReleasedSeries | pandas.Series[Any]:
         """count, mean, std, min, quartiles and max (of categories count, unique, top and freq), for one eps in all.
 
         >>> list(df["age"].describe(eps=1).index)
         ['count', 'mean', 'std', 'min', '25%', '50%', '75%', 'max']
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         if isinstance(self.domain, (CategoryDomain, BoolDomain)):
-            return pandas.Series(describe_labels(self._rows, self._expr, eps), name=self.name, dtype=object)
-        return pandas.Series(describe(self._rows, self._expr, eps, percentiles), name=self.name)
+            import pandas
+
+            labels: Any = describe_labels(self._rows, self._expr, eps)
+            return pandas.Series(labels, name=self.name, dtype=object)
+        found = describe(self._rows, self._expr, eps, percentiles)
+        return series_of(found.values(), index=list(found), name=self.name)

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privjail import session
+from privjail.answers.answer import Facts
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
@@ -21,6 +22,7 @@ from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, 
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
 
 T = TypeVar("T")
 
@@ -159,7 +161,7 @@ class Positions:
         return self._one(i % self._size)
 
 
-class SensitiveSeries(Vector["pandas.Series[float]"]):
+class SensitiveSeries(Vector["ReleasedSeries"]):
     """A vector of private numbers: counts or sums of groups, or one number for each of several columns."""
 
     _shown_class = "pandas.core.series.Series"
@@ -349,13 +351,13 @@ class SensitiveSeries(Vector["pandas.Series[float]"]):
             raise PlanError("unstack needs an index of several levels", do="group by several columns first")
         return SensitiveDataFrame(self._value, self._axes)
 
-    def _public(self, answer: Any) -> pandas.Series[float]:
-        import pandas
+    def _public(self, answer: Any, facts: list[Facts]) -> ReleasedSeries:
+        from privjail.answers.released import released_series
 
-        return pandas.Series(answer, index=self.index, name=self.name, dtype="float64")
+        return released_series(answer, facts, self.index, self.name)
 
 
-class SensitiveDataFrame(Vector["pandas.DataFrame"]):
+class SensitiveDataFrame(Vector["ReleasedFrame"]):
     """A table of private numbers with public rows and columns (from crosstab, or sums of several columns)."""
 
     _shown_class = "pandas.core.frame.DataFrame"
@@ -481,12 +483,14 @@ class SensitiveDataFrame(Vector["pandas.DataFrame"]):
         shown = labels if down or len(axes) > 1 else self._value.index[0]
         return SensitiveSeries(Stack(tuple(Total(line._value) for line in lines), tuple(shown)), None, (axis_,))
 
-    def _public(self, answer: Any) -> pandas.DataFrame:
+    def _public(self, answer: Any, facts: list[Facts]) -> ReleasedFrame:
         import numpy
 
         import pandas
+        from privjail.answers.released import released_frame
 
-        return pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
+        table = pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
+        return released_frame(table, facts)
 
 
 class Cells:

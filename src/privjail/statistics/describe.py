@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privjail import session
+from privjail import records, session
+from privjail.answers.answer import Answer, Facts, Price, laplace_noise
+from privjail.answers.laws import LaplaceNoise, RankLaw
 from privjail.budget.amounts import amount, exact
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.noisy_max import NoisyMax
@@ -17,35 +19,91 @@ from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.release import Query
-from privjail.statistics.mean import CentredColumn
-from privjail.statistics.quantile import candidate, extreme_ask, quantile_ask
+from privjail.statistics.mean import CentredColumn, parts_of
+from privjail.statistics.quantile import CONFIDENCE, OF_COUNT, Ranked, extreme_ask, few_rows
+from privjail.statistics.variance import deviation
+
+QUARTERS = {"25%": Fraction(1, 4), "50%": Fraction(1, 2), "75%": Fraction(3, 4)}
 
 
-def describe(rows: Rows, expr: Expr, eps: Any, percentiles: Sequence[float] | None = None) -> dict[str, float]:
-    """count, mean, std, min, quartiles (or other percentiles) and max of a column, each for an equal share of eps.
-
-    The noise may put one quantile past the next. Sorted they are no worse, and min ≤ quartiles ≤ max.
-    """
-    c = CentredColumn(rows, expr)
-    wanted = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
+def describe(rows: Rows, expr: Expr, eps: Any, percentiles: Sequence[float] | None = None) -> dict[str, Answer]:
+    """count, mean, std, min, quartiles (or other percentiles) and max of a column, each for an equal share of eps."""
+    wanted = QUARTERS
     if percentiles is not None:
-        wanted = sorted({*(exact(p, "a percentile") for p in percentiles)})
+        wanted = {f"{float(100 * p):g}%": p for p in sorted(exact(x, "a percentile") for x in percentiles)}
+    c, ranked = CentredColumn(rows, expr), Ranked.of(rows, expr)
     share = amount(eps) / (5 + len(wanted))
     sums = [Query(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
-    ranks = [
-        extreme_ask(rows, expr, "min", share),
-        *(quantile_ask(rows, expr, p, share) for p in wanted),
-        extreme_ask(rows, expr, "max", share),
-    ]
-    count, total, squares, *positions = session.release([*sums, *ranks])
-    found = sorted(candidate(ask, i) for ask, i in zip(ranks, positions, strict=True))
+    ranks = _ranks(ranked, share, wanted)
+    count, total, squares, *positions = session.release([*sums, *(rank.ask for rank in ranks.values())])
+    price = Price(float(amount(eps)))
+    parts = parts_of(sums[1], sums[0], total, count)
+    spread = c.variance(squares, laplace_noise(sums[2].value, sums[2].mechanism), parts, price)
     moments = {
-        "count": count,
-        "mean": c.mean(total, count),
-        "std": math.sqrt(c.variance(squares, total, count)),
+        "count": Answer(count, Facts(price, "laplace", parts.count_noise)),
+        "mean": c.mean(parts, price),
+        "std": deviation(spread),
     }
-    names = ["min", *(f"{float(100 * p):g}%" for p in wanted), "max"]
-    return moments | dict(zip(names, found, strict=True))
+    found = dict(zip(ranks, positions, strict=True))
+    described = moments | _ranked_answers(ranked, ranks, found, count, parts.count_noise, price)
+    records.answered(f"{rows} | describe({expr})", described.values())
+    return described
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A request for the value of rank slope·n + offset, and how far from that rank the answer is at most."""
+
+    ask: Query
+    slope: Fraction
+    offset: int
+    margin: int
+
+    def at(self, rows: float) -> float:
+        return float(self.slope) * rows + self.offset
+
+
+def _ranks(ranked: Ranked, share: Fraction, wanted: dict[str, Fraction]) -> dict[str, Rank]:
+    least, few = extreme_ask(ranked, "min", share)
+    most, _ = extreme_ask(ranked, "max", share)
+    ranks = {"min": Rank(least, Fraction(0), few, few)}
+    for name, q in wanted.items():
+        ask = ranked.ask(1 - q, q, 0, share)
+        ranks[name] = Rank(ask, q, 0, ranked.margin(ask.value, share))
+    return ranks | {"max": Rank(most, Fraction(1), -few, few)}
+
+
+def _ranked_answers(
+    ranked: Ranked, ranks: dict[str, Rank], found: dict[str, int], count: float, noise: LaplaceNoise, price: Price
+) -> dict[str, Answer]:
+    """Each with an interval whose ends are its neighbours, where these are on the right side.
+
+    Two ranks that lie further apart than a margin and two rows are in order with the probability of the margin; see
+    quantile.py. Below the least and above the largest value only the range is known. The noise may put one value past
+    the next: they are shown in order, and intervals are widened to hold what is shown.
+    """
+    fewest = count - noise.reach(1 - 2 * OF_COUNT)
+    few, names = few_rows(count, noise), list(ranks)
+    shown = sorted(ranked.value(position) for position in found.values())
+    answers = {}
+    for i, name in enumerate(names):
+        left, right = ranked.low, ranked.high
+        if name == "min":
+            right = ranked.above(found[name]) if fewest >= ranks[name].margin else right
+        elif name == "max":
+            left = ranked.below(found[name]) if fewest >= ranks[name].margin else left
+        else:
+            before, own, after = (ranks[each] for each in names[i - 1 : i + 2])
+            if own.at(fewest) - before.at(fewest) >= before.margin + 2:
+                left = ranked.below(found[names[i - 1]])
+            if after.at(fewest) - own.at(fewest) >= after.margin + 2:
+                right = ranked.above(found[names[i + 1]])
+        value = shown[i]
+        left, right = min(left, right, value), max(left, right, value)
+        answers[name] = Answer(
+            value, Facts(price, name, RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few, fitted=False))
+        )
+    return answers
 
 
 def describe_labels(rows: Rows, expr: Expr, eps: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from privjail import session
+from privjail.answers import noisy
+from privjail.answers.answer import Answer
 from privjail.budget.amounts import amount, exact
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.laplace import Laplace
@@ -15,15 +16,14 @@ from privjail.plan.domain import FloatDomain, IntDomain, Interval
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
-from privjail.release import Query
 from privjail.rowwise import numeric
 
 
-def histogram(rows: Rows, expr: Expr, bins: Any, eps: Any) -> tuple[Tally, list[float]]:
+def histogram(rows: Rows, expr: Expr, bins: Any, eps: Any) -> tuple[Tally, list[Answer]]:
     """A tally by interval, and its noisy counts. ``bins``: public edges, or a number of equal parts of the range."""
     tally = Tally(rows, (binned(rows, numeric(expr), bins),), None)
-    counts: list[float] = session.release([Query(tally, Laplace(amount(eps)))])[0]
-    return tally, counts
+    counts, facts = noisy.release(tally, Laplace(amount(eps)))
+    return tally, [Answer(x, known) for x, known in zip(counts, facts, strict=True)]
 
 
 def binned(rows: Rows, expr: Expr, bins: Any, closed: str = "left") -> Cut:
