@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: statistics by their names, and by the functions that stand for them
 STATISTICS = ("mean", "sum", "count", "size", "std", "var", "min", "max", "median", "nunique", "sem", "skew", "kurt",
-              "quantile", "mode", "describe")  # fmt: skip
+              "quantile")  # fmt: skip
 _FUNCTIONS = {"len": "size", "amin": "min", "amax": "max", "average": "mean", "kurtosis": "kurt"}
 
 
@@ -152,18 +152,13 @@ def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> fl
 
 def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.DataFrame:
     """df.groupby(…).agg: a column for each result."""
-    import pandas
     from privjail.answers.released import frame_of
 
     columns = list(dict.fromkeys([*groups._chosen(), *_asked_columns(func, named, groups)]))
     func = func if func is None or isinstance(func, Mapping) else dict.fromkeys(groups._chosen(), func)
     found = aggregated(groups._column, columns, func, named, eps)
-    if func is None:
+    if func is None or is_several(func):
         return frame_of(found)
-    if is_several(func):
-        wide = frame_of(dict(enumerate(found.values())))
-        wide.columns = pandas.MultiIndex.from_tuples(list(found))
-        return wide
     return frame_of({c: v for (c, _), v in found.items()})
 
 

@@ -1036,8 +1036,8 @@ class PrivDataFrame(Operators):
 
         columns = self._bounded("corrwith")
         share = amount(eps) / len(columns)
-        found = [1.0 if self._exprs[n] is getattr(other, "_expr", None)
-                 else self._series(n).corr(other, eps=share) for n in columns]  # fmt: skip
+        mine = getattr(other, "_expr", None)
+        found = [1.0 if self._exprs[n] is mine else self._series(n).corr(other, eps=share) for n in columns]
         return series_of(found, index=columns)
 
     def _numeric_exprs(self, method: str) -> dict[Any, Expr]:
@@ -1119,9 +1119,7 @@ class PrivDataFrame(Operators):
         rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))
         return pandas.DataFrame(parts).reindex(rows)
 
-    def hist(
-        self, column: Any = None, *, bins: Any = 10, eps: Any
-    ) -> pandas.Series[float] | dict[Any, pandas.Series[float]]:
+    def hist(self, column: Any = None, *, bins: Any = 10, eps: Any) -> ReleasedSeries | dict[Any, ReleasedSeries]:
         """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 
         >>> counts = df.hist("age", bins=12, eps=1)

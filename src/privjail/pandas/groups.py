@@ -608,7 +608,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float]:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | pandas.Series[float]:
         """A quantile (or several, sharing eps) in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)

@@ -841,7 +841,7 @@ class PrivSeries(Operators):
 
     def describe(
         self, percentiles: Sequence[float] | None = None, include: Any = None, exclude: Any = None, *, eps: Any
-    ) -> pandas.Series[float]:
+    ) -> ReleasedSeries | pandas.Series[Any]:
         """count, mean, std, min, quartiles and max (of categories count, unique, top and freq), for one eps in all.
 
         >>> list(df["age"].describe(eps=1).index)
@@ -852,6 +852,7 @@ class PrivSeries(Operators):
         if isinstance(self.domain, (CategoryDomain, BoolDomain)):
             import pandas
 
-            return pandas.Series(describe_labels(self._rows, self._expr, eps), name=self.name, dtype=object)
+            labels: Any = describe_labels(self._rows, self._expr, eps)
+            return pandas.Series(labels, name=self.name, dtype=object)
         found = describe(self._rows, self._expr, eps, percentiles)
         return series_of(found.values(), index=list(found), name=self.name)

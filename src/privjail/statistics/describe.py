@@ -80,7 +80,8 @@ def _ranked_answers(
     """Each in its order, with an interval whose ends are others of them, the nearest that are surely on their side.
 
     Two ranks that lie further apart than a margin and two rows are in order with the probability of the margin; see
-    quantile.py. Below the least and above the largest value only the range is known.
+    quantile.py. Below the least and above the largest value only the range is known. The noise may put one value past
+    the next: they are shown in order, and intervals are widened to hold what is shown.
     """
     fewest = count - noise.reach(1 - 2 * OF_COUNT)
     few, names, placed = few_rows(count, noise), list(ranks), sorted(found.values())
