@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from privjail.errors import PlanError, RowsError
+from privjail.errors import PlanError, RowsError, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast, Categorise
 from privjail.ops.columns.clip import Clip
@@ -42,7 +42,7 @@ from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 from privjail.pandas.traced import Value, traced
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, OrdinalDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
@@ -418,6 +418,20 @@ class PrivSeries(Operators):
 
     transform = apply
 
+    def unique(self) -> Any:
+        """All values that the column can hold, as the schema declares them: which of them occur is private.
+
+        >>> list(df["sex"].unique())
+        ['F', 'M']
+        """
+        values = every_value(self.domain)
+        if values is None:
+            refuse(self, "unique")
+        warn("unique() gives all values that the column can hold: which of them occur is private")
+        import numpy
+
+        return numpy.array([shown for _, shown in values])
+
     def replace(self, to_replace: Any, value: Any = None) -> Self:
         """Values replaced by a public dict (or one value, or several, by another); the rest is kept.
 
@@ -457,11 +471,19 @@ class PrivSeries(Operators):
             lits = tuple(literal(c) for c in categories)
             return self._new(Categorise(self._expr, lits, int(bool(getattr(dtype, "ordered", False)))))
         spelled = dtype.__name__ if isinstance(dtype, type) else Text(dtype)
+        values = every_value(self.domain)
         if spelled == "category":
-            raise PlanError(
-                "which categories occur is private, so they must be given",
-                do="astype(pandas.CategoricalDtype([…]))",
-            )
+            if isinstance(self.domain, CategoryDomain):
+                return self
+            if values is None:
+                raise PlanError(
+                    "which categories occur is private, so they must be given",
+                    do="astype(pandas.CategoricalDtype([…]))",
+                )
+            warn("the categories are all values that the column can hold; pandas takes those that occur")
+            return self._new(Categorise(self._expr, tuple(literal(key) for key, _ in values), 1))
+        if TYPES.get(spelled, spelled) == "string" and isinstance(self.domain, OrdinalDomain) and values is not None:
+            return self._recoded({key: Text(shown) for key, shown in values}, keep=0)
         return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
 
     @property

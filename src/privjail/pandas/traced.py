@@ -187,7 +187,8 @@ def traced(f: Callable[[Any], Any], given: Value | Row, like: PrivSeries) -> Pri
         found[ways] = answer
         if len(found) + len(waiting) > MOST_PATHS:
             _refuse(f"a function with more than {MOST_PATHS} ways through it")
-    return _joined(found, conditions, like)
+    made: PrivSeries = _joined(found, conditions, like)
+    return made
 
 
 def _called(f: Callable[[Any], Any], given: Value | Row, path: Path) -> Any:
