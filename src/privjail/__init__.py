@@ -6,6 +6,8 @@ from privjail.distribution import __version__, check_alone
 
 check_alone()  # before any file is imported that may be another package's
 
+from privjail.answers.answer import Answer  # noqa: E402
+from privjail.answers.show import error, interval, plot  # noqa: E402
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E402
 from privjail.choices import (  # noqa: E402
     above_threshold,
@@ -19,6 +21,7 @@ from privjail.errors import (  # noqa: E402
     BudgetError,
     BudgetExceeded,
     DPError,
+    DPWarning,
     InternalError,
     PlanError,
     PrisonerError,
@@ -26,7 +29,10 @@ from privjail.errors import (  # noqa: E402
     RowsError,
     SchemaError,
 )
+from privjail.notebook import short_tracebacks  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
+from privjail.records import history  # noqa: E402
+from privjail.rehearsals.run import rehearsal  # noqa: E402
 from privjail.sensitive import (  # noqa: E402
     SensitiveFloat,
     SensitiveInt,
@@ -36,14 +42,22 @@ from privjail.sensitive import (  # noqa: E402
     min,
     reveal_all,
 )
-from privjail.session import budget, connect, consumed_privacy_budget, disconnect  # noqa: E402
+from privjail.session import (  # noqa: E402
+    budget,
+    budget_left,
+    connect,
+    consumed_privacy_budget,
+    disconnect,
+)
 from privjail.verify.certificate import certify  # noqa: E402
 
 __all__ = [
+    "Answer",
     "ApproxDP",
     "BudgetError",
     "BudgetExceeded",
     "DPError",
+    "DPWarning",
     "InternalError",
     "PlanError",
     "Prisoner",
@@ -59,18 +73,25 @@ __all__ = [
     "__version__",
     "above_threshold",
     "budget",
+    "budget_left",
     "certify",
     "connect",
     "consumed_privacy_budget",
     "disconnect",
+    "error",
     "exponential_mechanism",
     "gaussian_mechanism",
+    "history",
+    "interval",
     "laplace_mechanism",
     "max",
     "min",
     "noisy_max",
     "noisy_min",
+    "plot",
     "raise_gc_threshold",
+    "rehearsal",
     "reveal_all",
+    "short_tracebacks",
     "top_k",
 ]

@@ -245,6 +245,17 @@ class Connection:
                 out[balance.dataset] = _notion(balance).report(spent)
         return out
 
+    def left(self) -> dict[str, Any]:
+        """What this user may still spend on each data set; None where she has no limit of her own."""
+        out: dict[str, Any] = {}
+        for balance in self._balances():
+            rest = [
+                float(max(Fraction(m) - Fraction(x), Fraction(0)))
+                for m, x in zip(balance.limit, balance.spent, strict=False)
+            ]
+            out[balance.dataset] = None if not balance.limit else rest[0] if len(rest) == 1 else tuple(rest)
+        return out
+
     @contextmanager
     def limited(self, eps: Any, source: str | None) -> Iterator[None]:
         most = amount(eps, "the budget")

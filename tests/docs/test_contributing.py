@@ -20,7 +20,7 @@ EXAMPLES = [
     ("How to add a mechanism", "above_threshold", r"\bAboveThreshold\b|\babove_threshold\b"),
 ]
 #: Files that use an operation or mechanism for something else: they did not have to change for it.
-USERS = ("src/privjail/statistics/", "src/privjail/server/sessions.py")
+USERS = ("src/privjail/statistics/", "src/privjail/server/sessions.py", "src/privjail/pandas/")
 
 
 def named(section: str, example: str) -> list[Path]:

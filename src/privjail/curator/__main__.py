@@ -21,6 +21,10 @@ def main() -> None:
     if sys.argv[1:2] == ["encrypted"]:
         # Must be set before NumPy is loaded: one thread multiplies its small matrices faster than several.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.argv[1:2] == ["rehearse"]:  # a thin install can do this
+        from privjail.rehearsals.run import main as rehearse
+
+        raise SystemExit(rehearse(sys.argv[2:]))
     try:
         from privjail.curator.cli.root import run
 

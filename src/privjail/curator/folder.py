@@ -27,6 +27,7 @@ from privjail.curator.checks import (
 )
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
+from privjail.server.ledger.history import Checked
 from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.state import Scope, State
 from privjail.server.ledger.store import open_store
@@ -70,6 +71,27 @@ class JailFolder:
             last = checked(last, *row)
             found.append(last)
         return found
+
+    def newest(self, count: int, hidden: tuple[str, ...] = ()) -> list[Event]:
+        """The newest entries, but for some types of them, each checked against the one before it; oldest first."""
+        self.ledger.refresh()
+        return self.ledger.newest(count, hidden)
+
+    def check(self, progress: Callable[[int, int], None] = lambda done, all_: None, resume: bool = False) -> Checked:
+        """Check all of the ledger's past. ``progress`` is told how many entries of how many are done.
+
+        What was found right is noted in the folder, so that a check that was stopped can go on from there (``resume``).
+        """
+        note = self.path / "verified.json"
+        before = None
+        if resume and note.is_file():
+            before = Checked(*json.loads(note.read_text(encoding="ascii")))
+
+        def found_right(checkpoint: Checked) -> None:
+            note.write_text(json.dumps([checkpoint.seq, checkpoint.hash]), encoding="ascii")
+            progress(checkpoint.seq, self.ledger.entries)
+
+        return self.ledger.check(found_right, before)
 
     @staticmethod
     def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
@@ -264,7 +286,7 @@ class JailFolder:
 def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
     make_certificates(path, hosts)
     ledger = DurableLedger(open_store(path, ledger_url, new=True))
-    if not ledger.rows():  # with a shared ledger, other jails may already use it
+    if not ledger.entries:  # a jail may join others whose ledger is there
         ledger.record({"type": "init", "version": VERSION, "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
     config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
@@ -282,12 +304,12 @@ def renew_anchor(path: Path, reason: str) -> None:
     JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
 
 
-def expect(events: list[Event], given: str) -> None:
-    """Check that the log contains an entry that was stored elsewhere as SEQ:HASH."""
+def expect(folder: JailFolder, given: str) -> None:
+    """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
     seq, _, head = given.partition(":")
     if not seq.isdigit() or not head:
         raise PlanError(f"{given!r} is not an entry", do="give it as privjail verify prints it: SEQ:HASH")
-    if not 0 < int(seq) <= len(events) or events[int(seq) - 1].hash != head:
+    if folder.ledger.hash_of(int(seq)) != head:
         raise LedgerError(
             f"the ledger does not contain the entry {seq} that you gave: it was rolled back or replaced",
             do="put the newest copy of the ledger back",

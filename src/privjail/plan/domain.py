@@ -95,6 +95,20 @@ class IntDomain(Numeric):
 
 
 @dataclass(frozen=True)
+class OrdinalDomain(IntDomain):
+    """Whole numbers that count something public: days since 1970, microseconds between two moments.
+
+    No rule reads ``unit``: it says in pandas' words (``timedelta64[us]``, ``period[M]``) how faces show the numbers.
+    """
+
+    unit: str = ""
+
+    def __str__(self) -> str:
+        low, high = ("…" if b is None else str(b) for b in self.range)
+        return f"{self.unit} [{low}, {high}]" + ("" if self.nullable else ", no nulls")
+
+
+@dataclass(frozen=True)
 class FloatDomain(Numeric):
     """Finite floating-point numbers of 64 bits."""
 
@@ -124,7 +138,7 @@ TRUTH = {nullable: BoolDomain(nullable) for nullable in (False, True)}
 
 def _short(x: float) -> str:
     """A text that tells any two floats apart, without a needless .0."""
-    return repr(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
+    return repr(int(x)) if abs(x) < 1e15 and x == int(x) else repr(float(x))
 
 
 @dataclass(frozen=True)
@@ -268,17 +282,24 @@ def join(left: Domain, right: Domain) -> Domain:
         return TextDomain(nullable)
     if isinstance(left, TextDomain) and isinstance(right, CategoryDomain):
         return TextDomain(nullable)
-    if type(left) is type(right):
+    if type(left) is type(right) and getattr(left, "unit", "") == getattr(right, "unit", ""):
         if not isinstance(left, Numeric) or not isinstance(right, Numeric):
             return left.with_nulls(nullable)
-        return type(left)(nullable, *_hull(left, right))
+        low, high = _hull(left, right)
+        return replace(left, nullable=nullable, lower=low, upper=high)
     if {type(left), type(right)} == {IntDomain, FloatDomain}:
         assert isinstance(left, Numeric) and isinstance(right, Numeric)
         low, high = _hull(left, right)
         return FloatDomain(nullable, *float_bounds(low, high))
     raise PlanError(
-        f"a column cannot hold both {left.dtype} and {right.dtype}", do="convert one of them first with .astype(…)"
+        f"a column cannot hold both {type_name(left)} and {type_name(right)}",
+        do="convert one of them first with .astype(…)",
     )
+
+
+def type_name(domain: Domain) -> str:
+    """The type of a column in pandas' words."""
+    return domain.unit if isinstance(domain, OrdinalDomain) else domain.dtype
 
 
 def _hull(a: Numeric, b: Numeric) -> tuple[Any, Any]:

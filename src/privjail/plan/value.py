@@ -87,12 +87,14 @@ class OneMoves(Sensitivity):
     """Elements that exclude each other: one edit of the whole moves one element.
 
     The sum of all absolute changes is at most the whole's distance, so every norm is at most that, and
-    it is reached when all edits fall on one element. ``element`` gives the distance of one alone.
+    it is reached when all edits fall on one element. ``element`` gives the distance of one alone. ``net``: how far
+    any one element can move, and the sum of all: what comes in less what goes out.
     """
 
     length: int
     whole: Distance
     element: Any  # int -> Distance
+    net: Distance
 
     @property
     def size(self) -> int:
@@ -107,13 +109,16 @@ class OneMoves(Sensitivity):
         return self.whole.value
 
     l2 = l1
-    linf = l1
+
+    @property
+    def linf(self) -> Number | None:
+        return self.net.value
 
     def sum(self) -> Distance:
-        return self.whole
+        return self.net
 
     def peak(self) -> Distance:
-        return self.whole
+        return self.net
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +157,16 @@ class AllMove(Sensitivity):
 class Facts(NamedTuple):
     """How far a value can move, and where.
 
-    ``cells``: the parts of the data that it depends on. ``capped``: some part of its distance is a constant,
-    not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
+    ``cells``: the parts of the data that it depends on. ``has_constant_bound``: some part of its distance is a
+    constant, not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction
+    (or none). ``single``: it moves at most one element.
     """
 
     joint: Sensitivity
     cells: tuple[Cell, ...]
     has_constant_bound: bool
     monotone: bool
+    single: bool = False
 
 
 class Value(Node):

@@ -125,8 +125,8 @@ def _joint(joint: Sensitivity) -> int:
     match joint:
         case PerElement(distances):
             return sum(map(_distance, distances))
-        case OneMoves(_, whole, _):
-            return _distance(whole)
+        case OneMoves(_, whole, _, net):
+            return _distance(whole) + _distance(net)
         case AllMove(_, each):
             return _distance(each)
     raise TypeError(f"{type(joint).__name__} has no weight")

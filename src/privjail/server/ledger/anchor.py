@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -141,58 +141,60 @@ def _of_another_run(notes: Iterable[Note | Damaged | None]) -> bool:
     return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in notes)
 
 
-def missing_entry(anchor: Anchor, events: list[Event]) -> Note | None:
-    """The entry that was noted but, because of a crash, not written; None if there is none.
+def missing_entry(anchor: Anchor, last: Event | None, hash_of: Callable[[int], str | None]) -> Note | None:
+    """For notes that are written *before* their entry: the entry that a crash kept from being written, if any.
 
-    Entry n is noted in file n mod 2 before the entry is written. So if the ledger ends at entry n, one file holds a
-    complete note of n. The other file holds n - 1, or n + 1 (noted, not written), or is damaged by a crash while n + 1
+    ``last``: the newest entry that the ledger has. ``hash_of``: the hash of one of its entries, by number.
+
+    Entry n is noted in file n mod 2 before the entry is written. So a ledger that ends at entry n has a whole
+    note of n in one file; the other holds n - 1, or n + 1 (noted, not written), or was torn by a crash while n + 1
     was being noted. Anything else is an older ledger, another ledger, or damage.
     """
-    count = len(events)
+    count = 0 if last is None else last.seq
     own, other = anchor.read(count % 2), anchor.read((count + 1) % 2)
     if (own is None and count) or (other is None and count > 1):
         raise LedgerError("an anchor of the ledger is gone", do=PUT_BACK)
     if _of_another_run((own, other)):
-        return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], events)
+        return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], last, hash_of)
     for note in (own, other):
         if isinstance(note, Note) and note.event.seq > count + 1:
             raise rolled_back(count, note.event.seq)
     ahead = isinstance(other, Note) and other.event.seq == count + 1
-    if count == 0:
+    if last is None:
         if not ahead:
             raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
     else:
-        _whole(own, events[-1])
+        _whole(own, last)
     if not isinstance(other, Note):
         return None
     if ahead:
-        return _next(other, events)
-    if other.event.seq != count - 1 or other.event.hash != events[count - 2].hash:
+        return _next(other, last)
+    if other.event.seq != count - 1 or other.event.hash != hash_of(count - 1):
         raise LedgerError(ANOTHER, do=PUT_BACK)
     return None
 
 
-def _owed_after_restart(notes: list[Note], events: list[Event]) -> Note | None:
-    """The same after a crash of the machine: notes may be older than the ledger, or newer by unsynced entries.
+def _owed_after_restart(notes: list[Note], last: Event | None, hash_of: Callable[[int], str | None]) -> Note | None:
+    """The same after the machine ended: notes may be older than the ledger, or newer by what was not on disk yet.
 
     No entry that a note says was on disk may be missing, and no note may belong to another ledger.
     """
-    count = len(events)
+    count = 0 if last is None else last.seq
     for note in notes:
         if note.safe > count:
             raise rolled_back(count, note.safe)
-        if note.event.seq <= count and events[note.event.seq - 1].hash != note.event.hash:
+        if note.event.seq <= count and hash_of(note.event.seq) != note.event.hash:
             raise LedgerError(ANOTHER, do=PUT_BACK)
     if not count and not any(note.event.seq == 1 for note in notes):
         raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
     ahead = [note for note in notes if note.event.seq == count + 1]
-    return _next(ahead[0], events) if ahead else None
+    return _next(ahead[0], last) if ahead else None
 
 
-def _next(note: Note, events: list[Event]) -> Note:
+def _next(note: Note, last: Event | None) -> Note:
     """A note of the entry after the last one, if it continues the chain."""
-    if linked(events[-1] if events else None, note.event.body) != note.event:
-        raise rolled_back(len(events), note.event.seq)
+    if linked(last, note.event.body) != note.event:
+        raise rolled_back(0 if last is None else last.seq, note.event.seq)
     return note
 
 

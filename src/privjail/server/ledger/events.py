@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from privjail.errors import DPError
 
-VERSION = 3  # version of a jail's folder and ledger; 3: names of partitions have 256 bits
+VERSION = 4  # of a jail's folder and its ledger; 4: entries can be found by their request, and checkpoints
 GENESIS = "0" * 64
 SPELLER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -62,9 +63,15 @@ def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
     return Event(expected, hash_, json.loads(text))
 
 
-def unanswered(events: list[Event]) -> set[tuple[str, str]]:
-    """The requests that were charged and may still be answered for the first time: (user, request id)."""
-    open_: set[tuple[str, str]] = set()
+CHECKPOINT = "checkpoint"
+
+
+def unanswered(events: Iterable[Event], before: Iterable[tuple[str, str]] = ()) -> set[tuple[str, str]]:
+    """The requests that were charged and may still be answered for the first time: (user, request id).
+
+    ``before``: those of which that was so before the first of these events.
+    """
+    open_ = set(before)
     for body in (event.body for event in events):
         match body.get("type"):
             case "charge":
@@ -74,6 +81,13 @@ def unanswered(events: list[Event]) -> set[tuple[str, str]]:
             case "lost":
                 open_.difference_update((user, request) for user, request in body["requests"])
     return open_
+
+
+def subject(body: dict[str, Any]) -> str | None:
+    """What an entry can be found by later: the request that it is about, or that it is a checkpoint."""
+    if "request" in body:
+        return f"{body['user']}/{body['request']}"
+    return CHECKPOINT if body.get("type") == CHECKPOINT else None
 
 
 def other_version(what: str) -> LedgerError:

@@ -15,8 +15,10 @@ from privjail.budget.ledger import Charge
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import PlanError
 from privjail.plan.cells import Cell
-from privjail.server.ledger.events import Event, LedgerError, spelled, texts
-from privjail.server.ledger.state import State
+from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
+from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
+from privjail.server.ledger.history import Checked, check_history, events_from
+from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 from privjail.server.limits import LimitError
 
@@ -38,8 +40,15 @@ class DurableLedger:
         self._lock = threading.RLock()
         self.state = State()
         self._broken = False
-        for event in store.start():
+        self._checkpoint = 0  # the number of the newest checkpoint
+        events = store.start()
+        if events and events[0].body.get("type") == CHECKPOINT:
+            self.state = unpack(store.kept(events[0].seq), events[0].body)
+            self._checkpoint = events[0].seq
+            del events[0]
+        for event in events:
             self._apply(event)
+        self._checkpoint_if_due()
 
     def _apply(self, event: Event) -> None:
         """Apply an entry. One that is not understood stops the ledger: to go on would ignore it."""
@@ -48,6 +57,33 @@ class DurableLedger:
         except Exception:
             self._broken = True
             raise
+        if event.body["type"] == CHECKPOINT:
+            self._checkpoint = event.seq
+
+    def _checkpoint_if_due(self) -> None:
+        """Write the state down, if many entries were written since that was done last."""
+        last = self._store.last
+        if last is None or last.seq - self._checkpoint < EVERY:
+            return
+        event = None
+        with self._store.writing() as writing:
+            self._refresh()
+            if self._store.last is not None and self._store.last.seq - self._checkpoint >= EVERY:
+                packed = pack(self.state)
+                event = writing.append({"type": CHECKPOINT, "at": _now(), "sha256": sha256(packed)}, packed)
+        if event is not None:
+            self._apply(event)
+
+    def _request(self, user: str, request: str) -> RequestEntry | None:
+        """What is known of a request: in memory since the newest checkpoint, in the log before it."""
+        known = self.state.requests.get((user, request))
+        if known is not None or not self._checkpoint:
+            return known
+        rows = self._again(lambda: self._store.about(subject({"user": user, "request": request}) or ""))
+        past = State()
+        for row in rows:
+            past.follow(self._store.alone(row))
+        return past.requests.get((user, request))
 
     def refresh(self) -> None:
         """Read the entries that other processes wrote."""
@@ -71,6 +107,7 @@ class DurableLedger:
                 self._refresh()
                 event = writing.append({"at": _now(), **make(self.state)})
             self._apply(event)
+            self._checkpoint_if_due()
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
                caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
@@ -87,8 +124,8 @@ class DurableLedger:
             try:
                 with self._store.writing() as writing:
                     self._refresh()
-                    known = self.state.requests.get((user, request))
-                    if known is not None and known != digest:
+                    known = self._request(user, request)
+                    if known is not None and known.digest != digest:
                         raise PlanError("this request id was used before, for another request")
                     if known is None:
                         if room is not None:
@@ -97,8 +134,8 @@ class DurableLedger:
                         take_back = self.state.spend(user, listed, caps)
                         entry = self._charge(user, request, digest, said)
                         writing.append(entry)
-                    elif (user, request) not in self.state.answers:
-                        repeated = writing.append(self._repeat(user, request))
+                    elif known.answered is None:
+                        repeated = writing.append(self._repeat(user, request, known))
             except BaseException:
                 if take_back is not None:
                     take_back()
@@ -122,10 +159,10 @@ class DurableLedger:
             **said,
         }
 
-    def _repeat(self, user: str, request: str) -> dict[str, Any]:
-        """The entry of another attempt. Attempts are limited, since each takes the time of a release."""
-        self._may_be_answered(user, request)
-        if self.state.repeats[user, request] >= REPEATS:
+    def _repeat(self, user: str, request: str, known: RequestEntry) -> dict[str, Any]:
+        """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
+        _may_be_answered(known)
+        if known.repeats >= REPEATS:
             raise LedgerError(
                 f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
                 do="ask for less at once, as a new request",
@@ -134,7 +171,12 @@ class DurableLedger:
 
     def give_up(self, user: str, request: str) -> None:
         """Enter that a request took too long and is not run again, unless it was answered."""
-        self._enter("given_up", user, request, lambda: (user, request) not in self.state.answers)
+
+        def unanswered() -> bool:
+            known = self._request(user, request)
+            return known is not None and known.answered is None
+
+        self._enter("given_up", user, request, unanswered)
 
     def failed(self, user: str, request: str) -> None:
         """Enter that a request failed after data was touched."""
@@ -161,14 +203,18 @@ class DurableLedger:
         An answer that another jail gave a moment ago may not be read yet. Then it is found when ours is to be stored.
         """
         with self._lock:
-            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
+            known = self._request(user, request)
+            return self.answer(user, request) if known is not None and known.digest == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
         """The stored answer. If it was lost, the request gets no new one: the analyst may have seen the old one."""
         with self._lock:
             self.refresh()
-            self._may_be_answered(user, request)
-            answered = self.state.answers.get((user, request))
+            known = self._request(user, request)
+            if known is None:
+                return None
+            _may_be_answered(known)
+            answered = known.answered
             if answered is None:
                 return None
             body = self._again(lambda: self._store.kept(answered.seq))
@@ -184,8 +230,11 @@ class DurableLedger:
             event = None
             with self._store.writing(synced=False) as writing:
                 self._refresh()
-                self._may_be_answered(user, request)
-                if (user, request) not in self.state.answers:
+                known = self._request(user, request)
+                if known is None:
+                    raise LedgerError("an answer can be kept only for a request that was charged")
+                _may_be_answered(known)
+                if known.answered is None:
                     event = writing.append(entry, body)
             if event is not None:
                 self._apply(event)
@@ -193,25 +242,12 @@ class DurableLedger:
 
         with self._lock:
             if self._again(once):
+                self._again(self._checkpoint_if_due)
                 return body
             kept = self.answer(user, request)
         if kept is None:
             raise LedgerError("the answer of this request could not be kept")
         return kept
-
-    def _may_be_answered(self, user: str, request: str) -> None:
-        """Refuse a request that will never be answered."""
-        if (user, request) in self.state.given_up:
-            raise LedgerError(
-                "this request took longer than this jail allows; it stays charged, and is not run again",
-                do="ask for less at once, as a new request",
-            )
-        if (user, request) in self.state.lost:
-            raise LedgerError(
-                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
-                "been sent, so there is no other, and it stays charged",
-                do="ask again, as a new request",
-            )
 
     def _again(self, work: Callable[[], T]) -> T:
         """Run an idempotent action, and repeat it if the connection to the shared ledger is lost meanwhile."""
@@ -228,8 +264,46 @@ class DurableLedger:
         """All entries as stored."""
         return self._store.since(FIRST)
 
+    @property
+    def entries(self) -> int:
+        """How many entries there are, as far as this process knows."""
+        return 0 if self._store.last is None else self._store.last.seq
+
+    def hash_of(self, seq: int) -> str | None:
+        """The hash of an entry, if there is one of this number."""
+        return self._again(lambda: self._store.hash_of(seq) if 0 < seq < 2**63 else None)
+
+    def newest(self, count: int, hidden: tuple[str, ...]) -> list[Event]:
+        """The newest entries, but for some types; each is checked against the one before it."""
+        reach = 3 * count
+        while True:
+            first = max(1, self.entries - reach)
+            found = [e for e in events_from(self._store, first) if e.body["type"] not in hidden]
+            if len(found) >= count or first == 1:
+                return found[-count:]
+            reach *= 4
+
+    def check(self, found_right: Callable[[Checked], None], resume: Checked | None) -> Checked:
+        """Check every entry, answer and checkpoint; see history.py."""
+        return check_history(self._store, found_right, resume)
+
     def close(self) -> None:
         self._store.close()
+
+
+def _may_be_answered(known: RequestEntry) -> None:
+    """Refuse a request that is known to have no answer."""
+    if known.given_up:
+        raise LedgerError(
+            "this request took longer than this jail allows; it stays charged, and is not run again",
+            do="ask for less at once, as a new request",
+        )
+    if known.lost:
+        raise LedgerError(
+            "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+            "been sent, so there is no other, and it stays charged",
+            do="ask again, as a new request",
+        )
 
 
 @dataclass(frozen=True)

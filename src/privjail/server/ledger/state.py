@@ -32,6 +32,7 @@ class DatasetEntry:
     fingerprint: str
     columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
     removed: bool = False
+    entered: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # the entry that says all this
 
 
 @dataclass
@@ -54,6 +55,25 @@ class Answered(NamedTuple):
     seq: int
 
 
+RequestKey = tuple[str, str]  # a user, and the id that her client gave to a request
+
+
+@dataclass
+class RequestEntry:
+    """What became of a request that was charged."""
+
+    digest: str  # of what was asked for
+    answered: Answered | None = None
+    given_up: bool = False  # it took too long, and is not run again
+    lost: bool = False  # it was answered, perhaps, and the answer was lost
+    repeats: int = 0  # attempts after the first
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still be answered for the first time."""
+        return self.answered is None and not self.given_up and not self.lost
+
+
 @dataclass
 class State:
     """Changed only by applying events, one after another."""
@@ -65,11 +85,7 @@ class State:
     limits: dict[Scope, Cost | None] = field(default_factory=dict)
     former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit that was set, even if it was revoked
     trees: dict[Scope, CostTree] = field(default_factory=dict)
-    requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
-    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): its answer
-    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): perhaps answered, answer lost
-    given_up: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): took too long, not run again
-    repeats: Counter[tuple[str, str]] = field(default_factory=Counter)  # (user, request id): attempts after the first
+    requests: dict[RequestKey, RequestEntry] = field(default_factory=dict)  # without those that a checkpoint left out
     failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
     kept: Counter[str] = field(default_factory=Counter)  # bytes that the ledger keeps for each user
     releases: int = 0
@@ -87,6 +103,14 @@ class State:
             self._seq = event.seq
             act(body)
 
+    def follow(self, event: Event) -> None:
+        """Apply what an event says about one request, and nothing else that it says."""
+        self._seq = event.seq
+        if event.body["type"] == "charge":
+            self.requests[_key(event.body)] = RequestEntry(event.body["digest"])
+        elif event.body["type"] in ("answer", "repeat", "given_up"):
+            getattr(self, f"_on_{event.body['type']}")(event.body)
+
     def _on_init(self, body: dict[str, Any]) -> None:
         """The first event identifies the jail. Entries of another version may mean something else."""
         if body.get("version") != VERSION:
@@ -96,13 +120,19 @@ class State:
         """The curator renewed the anchor. It is logged, since it may hide a rollback."""
 
     def _on_dataset(self, body: dict[str, Any]) -> None:
+        entry = self.add_dataset(body)
+        self._set(("dataset", "", entry.name), entry.notion.limit)
+
+    def add_dataset(self, body: dict[str, Any]) -> DatasetEntry:
+        """A data set from the entry that added it; its limit may have been changed since."""
         name = body["name"]
         notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
         columns = tuple(body.get("columns", ()))
         entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        entry.entered = body
         self.datasets[name] = entry
-        self._set(("dataset", "", name), notion.limit)
+        return entry
 
     def _on_remove(self, body: dict[str, Any]) -> None:
         self.datasets[body["name"]].removed = True
@@ -134,7 +164,7 @@ class State:
     def charged(self, body: dict[str, Any]) -> None:
         """Note a request whose cost is counted."""
         with self._lock:
-            self.requests[body["user"], body["request"]] = body["digest"]
+            self.requests[_key(body)] = RequestEntry(body["digest"])
             self.kept[body["user"]] += body["kept"]
             self.releases += 1
 
@@ -146,15 +176,15 @@ class State:
                 self._tree(scope).add(steps, amounts(cost) or ())
 
     def _on_answer(self, body: dict[str, Any]) -> None:
-        self.answers[body["user"], body["request"]] = Answered(body["sha256"], self._seq)
+        self.requests[_key(body)].answered = Answered(body["sha256"], self._seq)
 
     def _on_repeat(self, body: dict[str, Any]) -> None:
         """A request that was charged, and was not answered, is run once more."""
-        self.repeats[body["user"], body["request"]] += 1
+        self.requests[_key(body)].repeats += 1
 
     def _on_given_up(self, body: dict[str, Any]) -> None:
         """A request took too long. It is not run again, so it will never be answered."""
-        self.given_up.add((body["user"], body["request"]))
+        self.requests[_key(body)].given_up = True
 
     def _on_failed(self, body: dict[str, Any]) -> None:
         """A request failed after data was read: the failure itself may depend on the data."""
@@ -165,8 +195,13 @@ class State:
         del self.failures[body["name"]]
 
     def _on_lost(self, body: dict[str, Any]) -> None:
-        """The machine stopped before these answers were on disk. They may have been sent, so no others are given."""
-        self.lost.update((user, request) for user, request in body["requests"])
+        """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
+        for user, request in body["requests"]:
+            self.requests[user, request].lost = True
+
+    def _on_checkpoint(self, body: dict[str, Any]) -> None:
+        """All of this was written down. Requests that are answered for good can be found in the log when asked for."""
+        self.requests = {key: entry for key, entry in self.requests.items() if entry.open or entry.lost}
 
     # -- asking
 
@@ -239,6 +274,10 @@ class State:
                     f"({most}); nothing was charged",
                     do="use a smaller eps, or ask the curator for more",
                 )
+
+
+def _key(body: dict[str, Any]) -> RequestKey:
+    return body["user"], body["request"]
 
 
 def _whose(kind: str, who: str) -> str:
