@@ -224,5 +224,5 @@ def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:
     for cell in cells:
         if cell.depth >= DEEPEST:
             return cells
-    partition = Partition(rows.base, by)
+    partition = Partition(rows.lineage.base, by)
     return tuple([Cell(cell, partition, key) for cell in cells for key in keys])
