@@ -26,7 +26,7 @@ def check_name(name: str) -> None:
 def check_new(name: str, state: State) -> None:
     if name in state.datasets:
         raise PlanError(
-            f"a data set {name!r} exists or was removed; its name cannot be used again", do="use another name"
+            f"there was a data set {name!r} before; its name cannot be used again", do="use another name"
         )
 
 
