@@ -64,7 +64,8 @@ class Terms:
             raise PlanError(f"these attributes have {bins_of(self.attributes)} combinations, not {self.bins}")
         if type(self.least) is not int or not 1 <= self.least <= MOST_RECORDS:
             raise PlanError(f"a study is published with 1 … {MOST_RECORDS} submissions or more")
-        if self.opens and self.closes and moment(self.opens) >= moment(self.closes):
+        ends = [moment(text) for text in (self.opens, self.closes) if text]
+        if len(ends) == 2 and ends[0] >= ends[1]:
             raise PlanError("a study opens before it closes")
         if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
             raise PlanError(f"a study has 2 … {MOST_BINS} bins, not {self.bins}")
