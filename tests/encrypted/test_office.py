@@ -165,7 +165,7 @@ def test_a_study_that_is_not_open_yet_takes_no_record(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"least": 0}, {"opens": "tomorrow"}, {"closes": "2027-01-01T00:00:00"}, {"attributes": (AGE,)}]
+    [{"least": -1}, {"opens": "tomorrow"}, {"closes": "2027-01-01T00:00:00"}, {"attributes": (AGE,)}]
     + [{"opens": "2027-01-02T00:00:00+00:00", "closes": "2027-01-01T00:00:00+00:00"}],
 )
 def test_terms_without_sense_are_refused(wrong):

@@ -63,7 +63,7 @@ def keys_decrypt(
     attribute: Annotated[
         list[str] | None, typer.Option(help="region=north,south or age=0:100:5; several make a cross table.")
     ] = None,
-    least: Annotated[int, typer.Option(help="Submissions before anything is published.")] = 1,
+    least: Annotated[int, typer.Option(help="Submissions before anything is published.")] = 0,
     opens: Annotated[str, typer.Option(help="When records are taken, as 2027-01-01T00:00:00+00:00.")] = "",
     closes: Annotated[str, typer.Option(help="Until when; nothing is published before.")] = "",
     neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
