@@ -265,7 +265,7 @@ def collect(
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8080,
     certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, PEM.")] = None,
     private_key: Annotated[Path | None, typer.Option(help="For HTTPS: its key, PEM.")] = None,
-    choices: Annotated[bool, typer.Option(help="Also collect choices by themselves, for an anonymous mix.")] = False,
+    choices: Annotated[bool, typer.Option(help="Also collect choices by themselves; do not link them.")] = False,
     translations: Translations = None,
 ) -> None:
     """Serve the respondents' page and store what they send, durably; no addresses, times or order."""
