@@ -25,7 +25,7 @@ HEAVY = (
 
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
-    {"util"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
+    {"util", "simplex"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
     {"release"}, {"records"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"answers"}, {"rehearsals"}, {"opening", "sensitive"}, {"choices", "statistics"},
     {"pandas"}, {"curator"},
     {"encrypted", "verify"},

@@ -13,6 +13,7 @@ from privjail.encrypted import analyst, compute, decrypt, keys
 from privjail.encrypted.attributes import Attribute, bin_of, bins_of, values, weights
 from privjail.encrypted.consent import consent
 from privjail.encrypted.owner import Submitter
+from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Offer, Study, Terms
 from privjail.errors import PlanError, RefusedError
 from privjail.histograms import block_tree, identity
@@ -44,7 +45,7 @@ def test_attributes_name_bins_and_bins_name_attributes():
     assert values(BOTH, "age").reshape(4, 3)[:, 0].tolist() == [10, 30, 50, 70]
 
 
-@pytest.mark.parametrize("query", ["age=25:40", "age=60:20", "income=3", "region=east", "age", "region=north:"][:5])
+@pytest.mark.parametrize("query", ["age=25:40", "age=60:20", "income=3", "region=east", "age"])
 def test_queries_without_sense_are_refused(query):
     with pytest.raises(PlanError):
         weights(BOTH, query)
@@ -61,11 +62,11 @@ def test_weighted_sums_have_exact_errors():
     rng, n = np.random.default_rng(1), 300
     x = rng.integers(0, 50, n)
     w = rng.integers(-2, 3, n).astype(float)
-    found = [block_tree.release(x, 1, smooth=False) for _ in range(400)]
+    found = [block_tree.release(x, 1, smooth=False) for _ in range(250)]
     sums = np.array([w @ h.unbiased for h in found])
     told = weighted(found[0], w)
     error = (told.high - told.low) / 2 / 1.959964
-    assert np.std(sums) == pytest.approx(error, rel=0.12)
+    assert np.std(sums) == pytest.approx(error, rel=0.15)
     plain = identity.release(x, 1)
     reach = weighted(plain, w)
     assert (reach.high - reach.low) / 2 / 1.959964 == pytest.approx(np.sqrt((w**2).sum() * plain.error(0, 1) ** 2))
@@ -81,11 +82,11 @@ def test_intervals_of_rectangles_sums_and_means_hold():
     cells, ages = weights(BOTH, "age=20:60,region=south"), values(BOTH, "age")
     truth = (float(cells @ x), float(ages @ x), float(ages @ x / x.sum()))
     held = np.zeros(3)
-    for _ in range(300):
+    for _ in range(120):
         h = block_tree.release(x, Fraction(1, 5))
         told = (weighted(h, cells), weighted(h, ages), mean(h, ages))
         held += [answer.low <= true <= answer.high for answer, true in zip(told, truth, strict=True)]
-    assert held.min() >= 270 and held.max() <= 299  # 95 % of 300, within three standard errors below
+    assert held.min() >= 106  # 95 % of 120, less three standard errors
 
 
 def test_a_mean_of_nobody_is_no_number():
@@ -140,9 +141,7 @@ def test_periods_and_thresholds_hold_at_both_servers(tmp_path, monkeypatch):
             analyst.publish(parties.study, ticket, "cheating", "block_tree", 1)
         with pytest.raises(RefusedError, match="took records until"):
             submitter.submit(parties.records([0, 1, 2]))
-    assert analyst  # the refusals above charged nothing:
-    from privjail.encrypted.spending import Spending
-
+    # The refusals above charged nothing.
     assert Spending(tmp_path / "ds", Fraction(10)).spent == 0
 
 
@@ -166,7 +165,7 @@ def test_a_study_that_is_not_open_yet_takes_no_record(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"least": 0}, {"opens": "tomorrow"}, {"closes": "2027-01-01T00:00:00"}, {"attributes": (AGE,)}]
+    [{"least": -1}, {"opens": "tomorrow"}, {"closes": "2027-01-01T00:00:00"}, {"attributes": (AGE,)}]
     + [{"opens": "2027-01-02T00:00:00+00:00", "closes": "2027-01-01T00:00:00+00:00"}],
 )
 def test_terms_without_sense_are_refused(wrong):

@@ -18,7 +18,8 @@ import pytest
 
 from privjail.errors import SchemaError
 from privjail.local import Categories, KaryResponse, Survey, Warner
-from privjail.local.survey.collector import Collector, Store, export
+from privjail.local.survey.collector import Store, export
+from privjail.local.survey.collector import collector as make
 from privjail.local.survey.page import page
 from privjail.local.survey.questionnaire import Questionnaire, cross_table
 
@@ -36,7 +37,7 @@ GOOD = {"id": NAME, "reports": [{"report": "yes", "ballot": "open"}, {"report": 
 @contextmanager
 def running(path, asked, text=""):
     store = Store(path, asked)
-    collector = Collector(store, text)
+    collector = make(store, text)
     thread = threading.Thread(target=collector.serve_forever, daemon=True)
     thread.start()
     try:

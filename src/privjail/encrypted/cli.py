@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from privjail.encrypted.memory import keep
 from privjail.errors import PlanError
@@ -63,7 +62,7 @@ def keys_decrypt(
     attribute: Annotated[
         list[str] | None, typer.Option(help="region=north,south or age=0:100:5; several make a cross table.")
     ] = None,
-    least: Annotated[int, typer.Option(help="Submissions before anything is published.")] = 1,
+    least: Annotated[int, typer.Option(help="Submissions before anything is published.")] = 0,
     opens: Annotated[str, typer.Option(help="When records are taken, as 2027-01-01T00:00:00+00:00.")] = "",
     closes: Annotated[str, typer.Option(help="Until when; nothing is published before.")] = "",
     neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
@@ -102,6 +101,24 @@ def keys_compute(
         screen.print(
             f"made {out}; hand [bold]study.json[/] to the decryption server, owners and analysts", soft_wrap=True
         )
+
+
+@keys_app.command("account")
+def keys_account(
+    account: Annotated[Path, typer.Argument(help="The account's folder; made if a budget is given.")],
+    budget: Annotated[str, typer.Option(help="All studies of it together cost at most this ε.")] = "",
+    server: Annotated[list[Path] | None, typer.Option(help="The folder of a server that shall charge it.")] = None,
+) -> None:
+    """One budget over several studies of the same owners. Each server's operator keeps one."""
+    from privjail.encrypted.plans import spelled_amount
+    from privjail.encrypted.spending import make_account, use_account
+
+    with _errors():
+        if budget:
+            make_account(account, spelled_amount(budget))
+        for folder in server or ():
+            use_account(folder, account)
+        screen.print(f"{account}: {len(server or ())} servers charge it from their next start", soft_wrap=True)
 
 
 @keys_app.command("owners")
@@ -339,6 +356,7 @@ def query(
     With attributes: age=20:40,region=north. Attributes that are not named are added up.
     """
     from privjail.encrypted.analyst import fetch
+    from privjail.encrypted.shown import answers_table, attributes_table, read_range
     from privjail.encrypted.study import KIND, Study
     from privjail.histograms import PrivateHistogram
 
@@ -349,49 +367,9 @@ def query(
             out.write_text(found.to_json(), encoding="utf-8")
         attributes = Study.load(terms or source).terms.attributes if terms or KIND in text[:200] else ()
         if attributes and (mean_of or sum_of or any("=" in each for each in ranges or ())):
-            screen.print(_by_attributes(found, attributes, ranges or [""], level, mean_of, sum_of))
+            screen.print(attributes_table(found, attributes, ranges or [""], level, mean_of, sum_of))
             return
         if not ranges:
             screen.print(found, markup=False, highlight=False)
             return
-        screen.print(_answers(found, [_range(each, len(found)) for each in ranges], unsmoothed, level))
-
-
-def _answers(found: Any, ranges: list[tuple[int, int]], unsmoothed: bool, level: float) -> Table:
-    """Estimates with intervals; unbiased numbers with standard errors; or, of buckets, the error of the noise."""
-    if unsmoothed or not found.exact:
-        table = Table("bins", "records", "± standard error" if found.exact else "± noise only")
-        plain = found.unsmoothed() if unsmoothed else found
-        for a, b in ranges:
-            table.add_row(f"{a} … {b - 1}", f"{plain.range(a, b):,.1f}", f"{plain.error(a, b):,.1f}")
-        return table
-    table = Table("bins", "records, smoothed", f"{level:.3g} of the time between")
-    for a, b in ranges:
-        told = found.answer(a, b, level)
-        table.add_row(f"{a} … {b - 1}", f"{told.estimate:,.1f}", f"{told.low:,.1f} … {told.high:,.1f}")
-    return table
-
-
-def _by_attributes(found: Any, attributes: Any, queries: list[str], level: float, mean_of: str, sum_of: str) -> Table:
-    """Counts, sums or means over the cells that each query names."""
-    from privjail.encrypted.attributes import values, weights
-    from privjail.histograms.weighted import mean, weighted
-
-    kind = f"mean of {mean_of}" if mean_of else f"sum of {sum_of}" if sum_of else "records"
-    table = Table("of", kind, f"{level:.3g} of the time between")
-    for query in queries:
-        cells = weights(attributes, query)
-        if mean_of:
-            told = mean(found, values(attributes, mean_of), cells, level)
-        else:
-            told = weighted(found, cells * (values(attributes, sum_of) if sum_of else 1.0), level)
-        table.add_row(query or "all", f"{told.estimate:,.1f}", f"{told.low:,.1f} … {told.high:,.1f}")
-    return table
-
-
-def _range(text: str, bins: int) -> tuple[int, int]:
-    first, colon, last = text.partition(":")
-    try:
-        return int(first or 0), int(last or bins) if colon else int(first) + 1
-    except ValueError:
-        raise PlanError(f"{text!r} is no range", do="write 10:20 for bins 10 … 19, 5 for bin 5") from None
+        screen.print(answers_table(found, [read_range(each, len(found)) for each in ranges], unsmoothed, level))

@@ -36,7 +36,7 @@ from privjail.encrypted.records import (
 )
 from privjail.encrypted.release import Release
 from privjail.encrypted.seal import Public, slots
-from privjail.encrypted.spending import Spending
+from privjail.encrypted.spending import Spending, opened_account
 from privjail.encrypted.study import Offer, Study
 from privjail.encrypted.tally import read_sum, write_sum
 from privjail.encrypted.wire import Call, Caller, CheckLost, Running, serve
@@ -81,7 +81,7 @@ class Computer:
         self._only = Lock(folder)
         self._draw: Draw = draw or Noise().laplace
         self._db = Database(folder / "state.sqlite")
-        self._spending = Spending(folder, self.terms.budget)
+        self._spending = Spending(folder, self.terms.budget, opened_account(folder, self.offer.id))
         self._slots = Public(slots(), self.offer.slots_key)
         self._peer = Caller("Decrypt", self.offer.decrypt, keys.pair(folder))
         self._lock, self._publishing = threading.Lock(), threading.Lock()

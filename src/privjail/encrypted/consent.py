@@ -24,7 +24,7 @@ def consent(study: Study) -> list[str]:
         f"{_factor(float(terms.budget))} (ε = {terms.budget}).",
     ]
     if terms.least > 1:
-        said.append(f"Nothing is published before {terms.least:,} people have submitted.")
+        said.append(f"Nothing is published before there are {terms.least:,} submissions.")
     if terms.opens or terms.closes:
         begin = f" from {terms.opens}" if terms.opens else ""
         end = f" until {terms.closes}; nothing is published before that" if terms.closes else ""

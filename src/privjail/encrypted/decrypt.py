@@ -33,7 +33,7 @@ from privjail.encrypted.records import (
     pads,
 )  # fmt: skip
 from privjail.encrypted.seal import Secret, slots
-from privjail.encrypted.spending import Spending
+from privjail.encrypted.spending import Spending, opened_account
 from privjail.encrypted.study import Offer, Study
 from privjail.encrypted.tally import Tally
 from privjail.encrypted.wire import PARSED, Call, CheckLost, RecordsMoved, Running, serve
@@ -66,7 +66,7 @@ class Decryptor:
         self._only = Lock(folder)
         self._db = Database(folder / "state.sqlite")
         self._tally = Tally(self._db, self.offer.terms.bins)
-        self._spending = Spending(folder, self.offer.terms.budget)
+        self._spending = Spending(folder, self.offer.terms.budget, opened_account(folder, self.offer.id))
         slots().warm()
         self._checks: OrderedDict[bytes, _Check] = OrderedDict()
         self._lock = threading.Lock()

@@ -1,7 +1,12 @@
-"""What was spent: each server's own ledger, on the jail's append-only chain. Charged before any noise is drawn."""
+"""What was spent: each server's own ledger, on the jail's append-only chain. Charged before any noise is drawn.
+
+Several studies of the same owners share an *account*: a ledger of its own with a budget of its own, on each server. A
+release is charged to the account first, then to its study, so that an interruption in between costs, and never gives.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -11,12 +16,55 @@ from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.store import SQLiteStore
 
+ACCOUNT, SHARED = "account.json", "shared.json"
+
+
+def make_account(folder: Path, budget: Fraction) -> None:
+    """A folder for the charges of several studies of the same owners; its budget is set once."""
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        raise PlanError(f"{folder.name!r} exists and was left as it is", do="choose another folder") from None
+    (folder / SHARED).write_text(json.dumps({"budget": str(budget)}) + "\n", encoding="utf-8")
+    SQLiteStore(folder, new=True).close()
+
+
+def use_account(folder: Path, account: Path) -> None:
+    """Let the server in `folder` charge this account, too."""
+    _account_budget(account)
+    (folder / ACCOUNT).write_text(json.dumps({"folder": str(account.resolve())}) + "\n", encoding="utf-8")
+
+
+def _account_budget(account: Path) -> Fraction:
+    try:
+        return Fraction(json.loads((account / SHARED).read_text(encoding="utf-8"))["budget"])
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        do = "make one with: privjail encrypted keys account"
+        raise PlanError(f"{account.name!r} is no account of several studies", do=do) from None
+
+
+def opened_account(folder: Path, study: bytes) -> Spending | None:
+    """The account that the server in `folder` charges, if there is one; releases are named by their study in it."""
+    if not (folder / ACCOUNT).exists():
+        return None
+    try:
+        account = Path(json.loads((folder / ACCOUNT).read_text(encoding="utf-8"))["folder"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PlanError(f"{ACCOUNT} of {folder.name!r} cannot be read", do="put it back") from None
+    budget = _account_budget(account)
+    if not (account / "ledger.sqlite").exists():
+        raise PlanError(
+            f"the ledger of the account {account.name!r} is not there", do="put it back; do not make a new one"
+        )
+    return Spending(account, budget, prefix=study.hex()[:32] + " ")
+
 
 class Spending:
     """The charges of one study, kept in `folder`; never more than the budget."""
 
-    def __init__(self, folder: Path, budget: Fraction) -> None:
+    def __init__(self, folder: Path, budget: Fraction, account: Spending | None = None, prefix: str = "") -> None:
         self._lock = threading.Lock()
+        self._account, self._prefix = account, prefix
         self._budget = budget
         self._charges: dict[str, tuple[str, Fraction, str]] = {}
         try:
@@ -43,7 +91,14 @@ class Spending:
 
         So must be the state it goes on from, which `mark` tells: without it noise would be drawn twice for one charge.
         """
+        if self._account is not None:
+            self._account.charge(release, plan, mark)
+        release = self._prefix + release
         with self._lock:
+            if self._prefix:  # other studies charge it meanwhile
+                with self._store.writing():
+                    for event in self._store.news():
+                        self._take(event.body)
             known = self._charges.get(release)
             if known is not None:
                 if known[:2] != (plan.method, plan.epsilon):
@@ -70,4 +125,6 @@ class Spending:
             self._take(body)
 
     def close(self) -> None:
+        if self._account is not None:
+            self._account.close()
         self._store.close()

@@ -53,7 +53,7 @@ class Terms:
     bins: int
     neighbours: str
     budget: Fraction
-    least: int = 1  # submissions before anything is published
+    least: int = 0  # submissions before anything is published
     opens: str = ""  # when records are taken, in ISO 8601 with an offset; empty: from the start
     closes: str = ""  # until when; nothing is published before. Empty: there is no end
     attributes: tuple[Attribute, ...] = ()  # what the bins mean: one bin for each combination of their labels
@@ -62,9 +62,10 @@ class Terms:
         object.__setattr__(self, "attributes", attributes_of(self.attributes))
         if self.attributes and self.bins != bins_of(self.attributes):
             raise PlanError(f"these attributes have {bins_of(self.attributes)} combinations, not {self.bins}")
-        if type(self.least) is not int or not 1 <= self.least <= MOST_RECORDS:
-            raise PlanError(f"a study is published with 1 … {MOST_RECORDS} submissions or more")
-        if self.opens and self.closes and moment(self.opens) >= moment(self.closes):
+        if type(self.least) is not int or not 0 <= self.least <= MOST_RECORDS:
+            raise PlanError(f"a study is published with 0 … {MOST_RECORDS} submissions or more")
+        ends = [moment(text) for text in (self.opens, self.closes) if text]
+        if len(ends) == 2 and ends[0] >= ends[1]:
             raise PlanError("a study opens before it closes")
         if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
             raise PlanError(f"a study has 2 … {MOST_BINS} bins, not {self.bins}")

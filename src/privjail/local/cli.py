@@ -24,7 +24,8 @@ from privjail.local.estimation.mean import Mean
 from privjail.local.planning.plan import Plan, plan_binary, plan_kary, plan_unary
 from privjail.local.planning.plots import error_of_plan
 from privjail.local.planning.power import Question, people_needed
-from privjail.local.survey.collector import Collector, Store
+from privjail.local.survey.collector import Store
+from privjail.local.survey.collector import collector as make_collector
 from privjail.local.survey.collector import export as export_store
 from privjail.local.survey.formats import column, read_json, read_table, write_table, writing
 from privjail.local.survey.page import page as make_page
@@ -132,14 +133,11 @@ def estimate(
         table = read_table(reports)
         texts = column(table, "report")
         thetas = None if asked.hidden else column(table, "theta")
-        ballots = None
-        if asked.ballot is not None and "ballot" in table.columns:
-            ballots = asked.ballot.read(column(table, "ballot"))
         with _progress("estimating") as step:
             result = asked.estimate(
                 _read(asked, texts, thetas),
                 thetas,
-                ballots=ballots,
+                ballots=_ballots_in(asked, table),
                 mix_within=mix_within,
                 independent=not any_choice,
                 method=method,
@@ -154,6 +152,12 @@ def estimate(
             import pandas as pd
 
             write_table(pd.DataFrame(_records(result)), out)
+
+
+def _ballots_in(survey: Survey, table: Any) -> Any:
+    if survey.ballot is None or "ballot" not in table.columns:
+        return None
+    return survey.ballot.read(column(table, "ballot"))
 
 
 def _read(survey: Survey, texts: list[str], thetas: list[str] | None) -> Any:
@@ -201,13 +205,7 @@ def plan(
                 question=question,
                 plain_may_rise=plain_may_rise,
             )
-        hidden, public = best.errors(n)
-        table = Grid(title=f"Expected error of a frequency, {n:,} people (root mean square)")
-        for name in ("parameters", "error", "channels"):
-            table.add_column(name)
-        for name, error, survey in (("hidden", hidden, best.hidden), ("public", public, best.public)):
-            table.add_row(name, f"{error**0.5:.5f}", _describe(survey))
-        screen.print(table)
+        _show_plan(best, n)
         better = best.better
         if ballot is not None and better.hidden:
             better = better.with_ballot(ballot)
@@ -219,6 +217,16 @@ def plan(
         if plot is not None:
             with writing(plot):
                 error_of_plan(best, [10**i for i in range(2, 7)], plot)
+
+
+def _show_plan(best: Plan, n: int) -> None:
+    hidden, public = best.errors(n)
+    table = Grid(title=f"Expected error of a frequency, {n:,} people (root mean square)")
+    for name in ("parameters", "error", "channels"):
+        table.add_column(name)
+    for name, error, survey in (("hidden", hidden, best.hidden), ("public", public, best.public)):
+        table.add_row(name, f"{error**0.5:.5f}", _describe(survey))
+    screen.print(table)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -265,7 +273,7 @@ def collect(
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8080,
     certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, PEM.")] = None,
     private_key: Annotated[Path | None, typer.Option(help="For HTTPS: its key, PEM.")] = None,
-    choices: Annotated[bool, typer.Option(help="Also collect choices by themselves, for an anonymous mix.")] = False,
+    choices: Annotated[bool, typer.Option(help="Also collect choices by themselves; do not link them.")] = False,
     translations: Translations = None,
 ) -> None:
     """Serve the respondents' page and store what they send, durably; no addresses, times or order."""
@@ -277,7 +285,7 @@ def collect(
         if pair is None and host not in ("127.0.0.1", "localhost", "::1"):
             notes.print("Without a certificate use this only behind a proxy that speaks HTTPS.")
         with writing(store):
-            collector = Collector(kept, text, (host, port), certificate=pair)
+            collector = make_collector(kept, text, (host, port), certificate=pair)
         print(f"http{'s' if pair else ''}://{host}:{collector.port}/ (stop with Ctrl-C)", flush=True)
         try:
             collector.serve_forever()

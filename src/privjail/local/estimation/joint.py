@@ -55,7 +55,9 @@ class Linked:
         return np.repeat(seen[:, :, None], k, axis=2), np.array([np.linalg.pinv(t).T for t in tables])
 
     def _supports(self, groups: Sequence[Reports]) -> tuple[Floats, Floats]:
-        tallies = np.array([self.channels[0].tally(g) for g in groups], dtype=np.float64)  # type: ignore[attr-defined]
+        first = self.channels[0]
+        assert isinstance(first, SupportChannel)
+        tallies = np.array([first.tally(g) for g in groups], dtype=np.float64)
         sizes = np.array([len(g) for g in groups], dtype=np.float64)[:, None]
         counts = np.stack([sizes - tallies, tallies], axis=1)
         values = np.empty((len(self.channels), 2, tallies.shape[1]))

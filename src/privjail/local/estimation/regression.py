@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -130,8 +131,9 @@ def linear(
     group = groups[0]
     if len(groups) == 1 and group.mix_covariance is not None:
         # A decoded report of θ has expectation guess·P_θ at the person's number, here that of the fitted line.
+        assert isinstance(group.channel, NumericChannel)
         grid = group.channel.domain
-        numbers = np.array([float(grid.number(d)) for d in range(grid.size)])  # type: ignore[union-attr, arg-type]
+        numbers = np.array([float(grid.number(Fraction(d))) for d in range(grid.size)])
         fitted = np.clip(x @ beta, numbers[0], numbers[-1])
         tables = [c.table for c in group.channels if isinstance(c, TableChannel)]
         moves = np.array([inverse @ (x.T @ np.interp(fitted, numbers, shifts[0] @ t)) for t in tables])

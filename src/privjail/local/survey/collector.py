@@ -11,16 +11,15 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from privjail.errors import DPError, SchemaError
 from privjail.local.survey.questionnaire import Questionnaire
+from privjail.page_server import PageServer, Take
 
 LARGEST = 64 * 1024  # bytes of one submission
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -118,86 +117,29 @@ def export(path: str | Path, asked: Questionnaire) -> list[dict[str, str]]:
     ]
 
 
-class Collector:
+def collector(
+    store: Store,
+    page: str,
+    address: tuple[str, int] = ("127.0.0.1", 0),
+    *,
+    certificate: tuple[Path, Path] | None = None,
+) -> PageServer:
     """An HTTP server with three addresses: the page, ``reports`` and ``choices``."""
-
-    def __init__(
-        self,
-        store: Store,
-        page: str,
-        address: tuple[str, int] = ("127.0.0.1", 0),
-        *,
-        certificate: tuple[Path, Path] | None = None,
-    ) -> None:
-        self._server = ThreadingHTTPServer(address, _handler(store, page.encode()))
-        self._server.daemon_threads, self._serving = True, False
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*certificate)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
-
-    def serve_forever(self) -> None:
-        self._serving = True
-        self._server.serve_forever()
-
-    def stop(self) -> None:
-        if self._serving:  # shutdown() waits for a loop that ends: without one it would wait for ever
-            self._server.shutdown()
-        self._server.server_close()
+    takes = {"/reports": _taking(store.add), "/choices": _taking(store.add_choice)}
+    return PageServer(page, takes, address, largest=LARGEST, certificate=certificate)
 
 
-def _handler(store: Store, page: bytes) -> type[BaseHTTPRequestHandler]:
-    takes: dict[str, Callable[[Submission], None]] = {"/reports": store.add, "/choices": store.add_choice}
+def _taking(add: Callable[[Submission], None]) -> Take:
+    def take(body: bytes) -> tuple[int, dict[str, str]]:
+        try:
+            sent = json.loads(body)
+            add(sent if isinstance(sent, dict) else {})
+        except DPError as refused:
+            return 400, {"said": str(refused)}
+        except (ValueError, RecursionError):
+            return 400, {"said": "a submission must be JSON"}
+        except (sqlite3.Error, OSError):
+            return 503, {"said": "it could not be stored; please send it again later"}
+        return 200, {"said": "stored"}
 
-    class Handler(BaseHTTPRequestHandler):
-        timeout = 30
-        server_version, sys_version = "privjail", ""
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """No log: it would hold addresses and times of people."""
-
-        def do_GET(self) -> None:
-            if self.path.partition("?")[0] == "/":
-                self._answer(200, page, "text/html; charset=utf-8")
-            else:
-                self._say(404, "there is nothing here")
-
-        def do_POST(self) -> None:
-            take, length = takes.get(self.path), self.headers.get("Content-Length", "")
-            if take is None:
-                return self._say(404, "there is nothing here")
-            if not length.isdigit() or int(length) > LARGEST:
-                return self._say(413, "a submission has a length of at most 64 kB")
-            try:
-                sent = json.loads(self.rfile.read(int(length)))
-                take(sent if isinstance(sent, dict) else {})
-            except DPError as refused:
-                return self._say(400, str(refused))
-            except (ValueError, RecursionError):
-                return self._say(400, "a submission must be JSON")
-            except (sqlite3.Error, OSError):
-                return self._say(503, "it could not be stored; please send it again later")
-            return self._say(200, "stored")
-
-        def _say(self, status: int, text: str) -> None:
-            self._answer(status, json.dumps({"said": text}).encode(), "application/json")
-
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response_only(status)
-            for name, value in (
-                ("Content-Type", kind),
-                ("Content-Length", str(len(body))),
-                ("Cache-Control", "no-store"),
-                ("X-Content-Type-Options", "nosniff"),
-                ("Referrer-Policy", "no-referrer"),
-                ("X-Frame-Options", "DENY"),
-            ):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-    return Handler
+    return take
