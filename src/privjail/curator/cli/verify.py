@@ -115,6 +115,9 @@ def _show(report: Any, name: str) -> None:
 def check(
     certificates: Annotated[list[Path], typer.Argument(help="certificates, as pj.certify writes them")],
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="ask the checker that Coq has proved right, too (make prove builds it)")
+    ] = False,
 ) -> None:
     """Derive the sensitivity and cost of releases again, from their certificates, with an independent checker.
 
@@ -123,14 +126,13 @@ def check(
     from privjail.verify.checker import check as checked
 
     lines: list[dict[str, Any]] = []
-    for path in certificates:
-        try:
-            made = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, UnicodeDecodeError):
-            raise DPError(f"{path.name!r} is no certificate: it is not JSON") from None
+    read = [_read(path) for path in certificates]
+    for path, made in zip(certificates, read, strict=True):
         report = checked(made)
         verdict = {"verdict": report.verdict, "problems": report.problems}
         lines.append({"certificate": path.name, **_summary(made), **verdict})
+    if certified:
+        _add_certified(lines, read)
     if as_json:
         print(json.dumps(lines, ensure_ascii=False, indent=1))
     else:
@@ -142,6 +144,24 @@ def check(
         out.print(table)
     if any(line["verdict"] != "ok" for line in lines):
         raise typer.Exit(1)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        raise DPError(f"{path.name!r} is no certificate: it is not JSON") from None
+
+
+def _add_certified(lines: list[dict[str, Any]], certificates: list[Any]) -> None:
+    """Add the answers of the certified checker. What it refutes is refuted; what it cannot check stays as it is."""
+    from privjail.verify.certified import check_certified
+
+    for line, answer in zip(lines, check_certified(certificates), strict=True):
+        line["certified"] = answer.verdict if not answer.reason else f"{answer.verdict}: {answer.reason}"
+        if answer.verdict == "refuted":
+            line["verdict"] = "refuted"
+        line["problems"] = [*line["problems"], f"certified checker: {line['certified']}"]
 
 
 def _summary(made: Any) -> dict[str, str]:
