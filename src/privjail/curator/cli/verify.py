@@ -177,7 +177,36 @@ def _summary(made: Any) -> dict[str, str]:
         return {"mechanism": "—", "sensitivity": "—", "cost": "—"}
 
 
+@quiet
+def conformance(
+    package: Annotated[str | None, typer.Option(help="only this package, or ours")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+) -> None:
+    """Try claims of published packages, and of this library, by running their own code (minutes; uses pip and PyPI).
+
+    Ends with 1 if a claim of this library is refuted.
+    """
+    from dataclasses import asdict
+
+    from privjail.verify.conformance import OURS, outcomes
+
+    messages = Console(stderr=True)
+    found = list(outcomes(package, told=lambda what: messages.print(escape(what), soft_wrap=True)))
+    if as_json:
+        print(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=1))
+    else:
+        table = Table("package", "claim", "known", "verdict", "found")
+        for each in found:
+            colour = {"refuted": "red", "not refuted": "green"}.get(each.verdict, "yellow")
+            cells = [escape(x) for x in (each.package, each.claim, each.known)]
+            table.add_row(*cells, f"[{colour}]{each.verdict}[/]", escape(each.found))
+        out.print(table)
+    if any(each.package == OURS and each.verdict == "refuted" for each in found):
+        raise typer.Exit(1)
+
+
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
     app.command()(audit)
     app.command()(check)
+    app.command()(conformance)
