@@ -18,6 +18,7 @@ import polars as pl
 from privjail.engines.engine import Engine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.carried import Carried
+from privjail.ops.columns.cast import CALENDAR
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.distance import Distance
@@ -144,7 +145,7 @@ def checked(value: Any, domain: Domain) -> Any:
             return domain.categories[value]
         case TimeDomain():
             assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
-            held, value = value, moment(value)
+            held, value = value, moment(value) if CALENDAR[0] <= value <= CALENDAR[1] else value
         case IntDomain():
             assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
         case FloatDomain():

@@ -26,13 +26,13 @@ from privjail.plan.distance import UNBOUNDED, Distance, Number
 from privjail.plan.node import Lit, Node, set_frozen
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
-DEEPEST = 64  # likewise a filter below this many others
-MOST_BASES = 64  # slices and windows, one on top of another
-STEPS_ROOM = 200  # characters for the steps of a chain: the newest, for they tell one part of the data from another
+DEEPEST = 64  # so does a filter after this many others
+MOST_BASES = 64  # nested slices and windows
+STEPS_ROOM = 200  # characters for the steps in a text: the last steps, since they say which part of the data it is
 
 
 class Lineage(NamedTuple):
-    """What rows have in common with the rows that they were selected from: one object for all of them."""
+    """The facts that selected rows share with the rows they were selected from: one object for all of them."""
 
     source: Rows
     base: Rows
@@ -42,7 +42,7 @@ class Lineage(NamedTuple):
     inserted: Number | None  # of these, the most that adding a unit inserts; counted as the distance is
     deleted: Number | None  # and the most that it deletes
     most: int | None  # most rows that there can be, if that is known
-    bases: int  # how many bases lie below this one
+    bases: int  # how many bases came before this one
 
 
 class Rows(Node):
@@ -58,7 +58,7 @@ class Rows(Node):
     lineage: Lineage
 
     def select(self, parent: Rows, cells: tuple[Cell, ...]) -> None:
-        """Set the facts of rows that are rows of their input: its base and its factor."""
+        """Set the facts of a selection: it keeps the base and the factor of its input."""
         set_frozen(self, "parent", parent)
         set_frozen(self, "cells", cells)
         set_frozen(self, "lineage", parent.lineage)
@@ -93,7 +93,7 @@ class Rows(Node):
         self.select(parent, parent.cells)
         kept = parent.lineage
         if kept.bases >= MOST_BASES:
-            raise PlanError(f"at most {MOST_BASES} slices and windows can be taken one of another")
+            raise PlanError(f"at most {MOST_BASES} slices and windows can be nested")
         self.change(base=self, most=kept.most if most is None else most, bases=kept.bases + 1)
         return kept
 
