@@ -30,8 +30,16 @@ between them:
 
 Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets; that a sum of maxima is largest at a
 vertex; the extra step where noise is drawn on a coarser grid; and that the ledger's incremental tree
-(`budget/ledger.py`) computes the formula of `Cells.v`. Joins, per-person aggregation, lone shifts and private keys are
+(`budget/ledger.py`) computes the formula of `Cells.v`. Joins, per-person aggregation and private keys are
 proved, but are not operations or mechanisms of the library yet.
+
+**The certified checker.** `Certified.v` holds a checker of certificates and the theorem that what it accepts is right
+(`accepts_is_sound`). `make prove` writes it as OCaml and compiles it; `privjail check --certified` runs it beside the
+checker in Python, on the same JSON file. It covers counts and sums after filters, sorts, slices, windows and group
+heads, times public factors, released with Laplace noise under pure ε: sensitivity, noise and the amount of each charge.
+It takes the ranges of columns as the certificate claims them, and does not look at the cells that are charged: both are
+checked in Python only. It answers "cannot check" to everything else. `proofs/checker/main.ml`, which reads the JSON,
+and Coq's extraction are trusted.
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
 used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,

@@ -115,6 +115,9 @@ def _show(report: Any, name: str) -> None:
 def check(
     certificates: Annotated[list[Path], typer.Argument(help="certificates, as pj.certify writes them")],
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+    certified: Annotated[
+        bool, typer.Option("--certified", help="ask the checker that Coq has proved right, too (make prove builds it)")
+    ] = False,
 ) -> None:
     """Derive the sensitivity and cost of releases again, from their certificates, with an independent checker.
 
@@ -123,14 +126,13 @@ def check(
     from privjail.verify.checker import check as checked
 
     lines: list[dict[str, Any]] = []
-    for path in certificates:
-        try:
-            made = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, UnicodeDecodeError):
-            raise DPError(f"{path.name!r} is no certificate: it is not JSON") from None
+    read = [_read(path) for path in certificates]
+    for path, made in zip(certificates, read, strict=True):
         report = checked(made)
         verdict = {"verdict": report.verdict, "problems": report.problems}
         lines.append({"certificate": path.name, **_summary(made), **verdict})
+    if certified:
+        _add_certified(lines, read)
     if as_json:
         print(json.dumps(lines, ensure_ascii=False, indent=1))
     else:
@@ -142,6 +144,24 @@ def check(
         out.print(table)
     if any(line["verdict"] != "ok" for line in lines):
         raise typer.Exit(1)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        raise DPError(f"{path.name!r} is no certificate: it is not JSON") from None
+
+
+def _add_certified(lines: list[dict[str, Any]], certificates: list[Any]) -> None:
+    """Add the answers of the certified checker. What it refutes is refuted; what it cannot check stays as it is."""
+    from privjail.verify.certified import check_certified
+
+    for line, answer in zip(lines, check_certified(certificates), strict=True):
+        line["certified"] = answer.verdict if not answer.reason else f"{answer.verdict}: {answer.reason}"
+        if answer.verdict == "refuted":
+            line["verdict"] = "refuted"
+        line["problems"] = [*line["problems"], f"certified checker: {line['certified']}"]
 
 
 def _summary(made: Any) -> dict[str, str]:
@@ -157,7 +177,36 @@ def _summary(made: Any) -> dict[str, str]:
         return {"mechanism": "—", "sensitivity": "—", "cost": "—"}
 
 
+@quiet
+def conformance(
+    package: Annotated[str | None, typer.Option(help="only this package, or ours")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+) -> None:
+    """Try claims of published packages, and of this library, by running their own code (minutes; uses pip and PyPI).
+
+    Ends with 1 if a claim of this library is refuted.
+    """
+    from dataclasses import asdict
+
+    from privjail.verify.conformance import OURS, outcomes
+
+    messages = Console(stderr=True)
+    found = list(outcomes(package, told=lambda what: messages.print(escape(what), soft_wrap=True)))
+    if as_json:
+        print(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=1))
+    else:
+        table = Table("package", "claim", "known", "verdict", "found")
+        for each in found:
+            colour = {"refuted": "red", "not refuted": "green"}.get(each.verdict, "yellow")
+            cells = [escape(x) for x in (each.package, each.claim, each.known)]
+            table.add_row(*cells, f"[{colour}]{each.verdict}[/]", escape(each.found))
+        out.print(table)
+    if any(each.package == OURS and each.verdict == "refuted" for each in found):
+        raise typer.Exit(1)
+
+
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
     app.command()(audit)
     app.command()(check)
+    app.command()(conformance)

@@ -209,11 +209,11 @@ def extreme(a: Numbers) -> Numbers:
 def add(a: Numbers, b: Numbers) -> Numbers:
     """a + b, element by element: distances add up, and so do bounds on the sum of all changes.
 
-    The bound on the sum is used if both vectors depend on the same cells. Otherwise the distances of the elements are
-    used, which take into account that edits in one cell are not in another.
+    The bound on the sum is used if both vectors depend on the same cells, or one of them does not move. Otherwise the
+    distances of the elements are used, which take into account that edits in one cell are not in another.
     """
     both, net, x, y = None, None, a.sum_of_changes, b.sum_of_changes
-    if x is not None and y is not None and (a.size == 1 or terms(x) == terms(y)):
+    if x is not None and y is not None and (a.size == 1 or terms(x) == terms(y) or NO_DISTANCE in (x, y)):
         both = plus(x, y)
         net = plus(x if a.net is None else a.net, y if b.net is None else b.net)
     made = combined([a, b], a.size, lambda i: plus(a.element_distance(i), b.element_distance(i)), both)

@@ -103,7 +103,7 @@ def _tested(
     best: Bound | None = None
     largest_delta = 0.0
     for i, j in ((0, 1), (1, 0)):
-        by_epsilon, by_delta = _search(learn[i], learn[j], len(test[i]), delta, claimed)
+        by_epsilon, by_delta = learned_events(learn[i], learn[j], len(test[i]), delta, claimed)
         hits = by_epsilon.count(test[i]), by_epsilon.count(test[j])
         epsilon = _epsilon(hits, len(test[i]), delta, error)
         again = by_delta.count(test[i]), by_delta.count(test[j])
@@ -124,7 +124,7 @@ def _delta(hits: tuple[int, int], n: int, epsilon: float, error: float) -> float
     return max(0.0, low - math.exp(epsilon) * high)
 
 
-def _search(left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float) -> tuple[Event, Event]:
+def learned_events(left: list[Seen], right: list[Seen], n: int, delta: float, claimed: float) -> tuple[Event, Event]:
     """The events that promise the largest ε, and the largest δ.
 
     Sets are put together on one half of these samples and compared on the other: a set that is fitted to

@@ -195,6 +195,8 @@ CASES = [
          "V-14", 4_000, gaussian),
     Case("privjail_laplace", PRIVJAIL, "`laplace_mechanism(eps=1)`: floating-point noise gives the input away",
          "[Mironov 2012](https://doi.org/10.1145/2382196.2382264), V-1, V-2", 6_000, black_box),
+    Case("privjail_assign", PRIVJAIL, "`df[\"x\"] = 1000.0`: the column keeps its range [0, 1], so its sum gets too "
+         "little noise", "V-10", 1_000, black_box),
     Case("diffprivlib_laplace", DIFFPRIVLIB, "`Laplace(epsilon=1)`: the last digits of the sum give the input away",
          "[Haney et al. 2022](https://arxiv.org/abs/2207.13793), V-2", 6_000, black_box),
     Case("diffprivlib_mean", DIFFPRIVLIB, "`tools.mean(epsilon=1, bounds=…)`: a missing value makes the answer NaN",

@@ -95,6 +95,20 @@ def privjail_laplace(n: int) -> Found:
     return {"epsilon": 1.0, "outputs": [[pj.laplace_mechanism(x, eps=1.0) for _ in range(n)] for x in sums]}
 
 
+def privjail_assign(n: int) -> Found:
+    """A column in [0, 1] is set to 1000 for everybody, and added up: its sum of one row, and of two."""
+    pj, sums = load("privjail"), []
+    for rows in (["0.0"], ["0.0", "1.0"]):
+        with tempfile.TemporaryDirectory() as folder:
+            table, schema = Path(folder, "table.csv"), Path(folder, "schema.json")
+            table.write_text("x\n" + "\n".join(rows) + "\n")
+            schema.write_text(json.dumps({"x": {"type": "float64", "range": [0.0, 1.0]}}))
+            frame = load("privjail.pandas").read_csv(str(table), str(schema), accountant="pure")
+            frame["x"] = 1000.0
+            sums.append(frame["x"].sum())
+    return {"epsilon": 1.0, "outputs": [[pj.laplace_mechanism(x, eps=1.0) for _ in range(n)] for x in sums]}
+
+
 def privjail_gaussian(n: int) -> Found:
     """The σ of its Gaussian noise at ε = 10, from its own function; and draws made with it."""
     pj, sigma_of = load("privjail"), load("privjail.mechanism").sigma_from_eps_delta
