@@ -34,7 +34,8 @@ def mapped(series: PrivSeries, f: Callable[[Any], Any]) -> dict[Any, Any]:
         raise RefusedAttribute(
             "PrivSeries.apply is refused: code of the analyst does not run on private data, and a "
             f"{shown_type(domain)} column has too many values to be tried one by one",
-            do='use arithmetic, comparisons, .where(…), .str and .dt; or bound it: .clip(0, 100).astype("Int64")',
+            do='compute with whole columns: `df["b"] * 2 + 1`, `df["b"].where(df["b"] > 0.5, 0)`, .str, .dt; or '
+            'bound it: `df["b"].clip(0, 100).astype("Int64").map(lambda n: n > 3)`',
         )
     keys = [str(label) if isinstance(label, Interval) else label for label in labels]
     return {key: _answer(f, value) for key, value in zip(keys, shown_labels(tuple(labels), domain), strict=True)}

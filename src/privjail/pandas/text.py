@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
@@ -31,12 +32,13 @@ BY_LABEL = {
     "istitle", "isupper", "isascii", "ljust", "normalize", "partition", "rfind", "rindex", "rjust", "rpartition",
     "rsplit", "slice_replace", "swapcase", "title", "translate", "wrap",
 }  # fmt: skip
+_FIRST = '`df["s"].str.extract("([a-z]+)")` for the first, `df["s"].str.count("[a-z]+")` for their number'
 _MANY = "how many matches a text has is private"
 REFUSED = {
-    "findall": (_MANY, "use .str.extract(pattern) for the first, or .str.count(pattern)"),
-    "extractall": (_MANY, "use .str.extract(pattern) for the first, or .str.count(pattern)"),
-    "join": ("a column holds texts, not lists", "use + or .str.cat(other, sep=…)"),
-    "get_dummies": ("which parts occur is private", 'test for each: df["a"].str.contains("word", regex=False)'),
+    "findall": (_MANY, _FIRST),
+    "extractall": (_MANY, _FIRST),
+    "join": ("a column holds texts, not lists", '`df["s"] + "-" + df["s"]`'),
+    "get_dummies": ("which parts occur is private", 'test for each: `df["s"].str.contains("word", regex=False)`'),
 }  # fmt: skip
 
 
@@ -48,11 +50,12 @@ class Strings:
         if not isinstance(domain, (TextDomain, CategoryDomain)):
             raise RefusedAttribute(
                 f"PrivSeries.str is refused: a {type_name(domain)} column holds no text",
-                do='use .astype("string") first',
+                do='convert it first: `df["a"].astype("string").str.len()`',
             )
         if isinstance(domain, CategoryDomain) and not all(isinstance(label, str) for label in domain.categories):
             raise RefusedAttribute(
-                "PrivSeries.str is refused: the categories are no text", do='use .astype("string") first'
+                "PrivSeries.str is refused: the categories are no text",
+                do='convert it first: `df["a"].astype("string").str.len()`',
             )
         self._series = series
         self._labels = domain.categories if isinstance(domain, CategoryDomain) else None
@@ -443,11 +446,13 @@ class Strings:
                 raise RefusedAttribute(f".str.{name} is not offered: {why}", do=instead)
             if name in BY_LABEL:
                 raise RefusedAttribute(
-                    f".str.{name} is not offered on free text",
-                    do="declare the column as a category, or use .str.lower(), .str.extract(…), .str.fullmatch(…)",
+                    f".str.{name} is not offered on free text: categories have it",
+                    do='declare a category, or use `df["s"].str.lower()`, `df["s"].str.extract("([a-z]+)")`',
                 )
-            named = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
-            raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {named}")
+            names = [n for n in dir(type(self)) if not n.startswith("_")]
+            near = get_close_matches(name, names, 3)
+            do = f"did you mean {', '.join(near)}?" if near else f"use one of {', '.join(names)}"
+            raise RefusedAttribute(f".str.{name} is not offered: there is no such function of text", do=do)
 
 
 class Parts:
