@@ -33,8 +33,7 @@ class Record:
     asks: int
     mechanism: Any  # of the first ask: a small record of public parameters
     price: dict[str, float]
-    answer: Any = None
-    errors: Any = None
+    answer: Any = None  # one, or the first hundred; those that know their error are asked for it when it is shown
 
     @property
     def place(self) -> str:
@@ -68,14 +67,10 @@ def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
 
 def answered(asked: str, answers: Any) -> None:
     """What the analyst gets from the last release, an answer or several; and in what words she asked, if in others."""
-    if not _current[-1]:
-        return
-    last, several = _current[-1][-1], isinstance(answers, Iterable)
-    given = list(answers)[:SHOWN] if several else [answers]
-    last.asked = asked or last.asked
-    last.answer = [float(x) for x in given] if several else float(answers)
-    errors = [float(x.error()) if hasattr(x, "error") else float("nan") for x in given]
-    last.errors = errors if several else errors[0]
+    if _current[-1]:
+        last = _current[-1][-1]
+        last.asked = asked or last.asked
+        last.answer = answers if isinstance(answers, float) else list(answers)[:SHOWN]
 
 
 def _kept(answer: Any) -> Any:
@@ -103,17 +98,16 @@ def table(given: Iterable[Record]) -> pandas.DataFrame:
 
 def _row(each: Record) -> list[Any]:
     price = [each.price.get(name) for name in ("epsilon", "delta", "rho")]
-    answer, errors = _shown(each.answer), _shown(each.errors)
+    answers = each.answer if isinstance(each.answer, list) else [each.answer]
+    answer, errors = _shown(answers), _shown([x.error() if hasattr(x, "error") else None for x in answers])
     mechanism = each.mechanism.kind if each.asks == 1 else f"{each.asks} parts"
     return [each.at, each.place, each.asked, ", ".join(each.data), mechanism, *price, answer, errors]
 
 
-def _shown(x: Any) -> Any:
+def _shown(given: list[Any]) -> Any:
     """One number as it is, several in a list of rounded ones."""
-    if not isinstance(x, list):
-        return x
-    found = [float(f"{y:.6g}") if isinstance(y, float) else y for y in x]
-    return found[0] if len(found) == 1 else found
+    found = [float(x) if isinstance(x, float) else x for x in given]
+    return found[0] if len(found) == 1 else [float(f"{x:.6g}") if isinstance(x, float) else x for x in found]
 
 
 def history() -> pandas.DataFrame:

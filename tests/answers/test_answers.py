@@ -48,6 +48,10 @@ RELEASES: dict[str, Any] = {
     "quantile": lambda d: d["days"].quantile(0.9, eps=1),
     "min": lambda d: d["days"].min(eps=1),
     "max": lambda d: d["days"].max(eps=1),
+    "sem": lambda d: d["days"].sem(eps=1),
+    "skew": lambda d: d["days"].skew(eps=1),
+    "corr": lambda d: d["days"].corr(d["cost"], eps=1),
+    "cov": lambda d: d["days"].cov(d["cost"], eps=1),
 }
 SERIES: dict[str, Any] = {
     "counts": lambda d: d["ward"].value_counts(sort=False).reveal(eps=1),
@@ -58,12 +62,19 @@ SERIES: dict[str, Any] = {
     "describe": lambda d: d["cost"].describe(eps=1),
     "means": lambda d: d[["days", "cost"]].mean(eps=1),
     "quantiles": lambda d: d["cost"].quantile([0.1, 0.9], eps=1),
+    "sorted counts": lambda d: d["ward"].value_counts().reveal(eps=1),
+    "agg": lambda d: d["cost"].agg(["mean", "std", "max"], eps=1),
+    "group agg": lambda d: d.groupby("ward")["days"].agg("mean", eps=1),
 }
 FRAMES: dict[str, Any] = {
     "crosstab": lambda d: pd.crosstab(d["ward"], d["days"] > 10).reveal(eps=1),
     "group sums": lambda d: d.groupby("ward")[["days", "cost"]].sum().reveal(eps=1),
     "group means": lambda d: d.groupby("ward")[["days", "cost"]].mean(eps=1),
     "describe": lambda d: d[["days", "cost"]].describe(eps=1),
+    "agg": lambda d: d.groupby("ward").agg(stays=("days", "count"), cost=("cost", "mean"), eps=1),
+    "agg of lists": lambda d: d.groupby("ward")[["days", "cost"]].agg(["mean", "sum"], eps=1),
+    "group describe": lambda d: d.groupby("ward")["days"].describe(eps=1),
+    "cov": lambda d: d[["days", "cost"]].cov(eps=1),
 }
 
 

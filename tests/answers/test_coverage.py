@@ -136,6 +136,25 @@ def test_describe(rows: list[int]) -> None:
         check(covered(pandas.DataFrame([each.loc[name] for each in found]), float(x)), 100, 0.95)
 
 
+@pytest.mark.parametrize("name", ["sem", "skew", "kurt", "cov", "corr"])
+@pytest.mark.parametrize("rows", [ROWS["many"], ROWS["twenty"]], ids=["many", "twenty"])
+def test_statistics_of_several_sums(name: str, rows: list[int]) -> None:
+    """Intervals of these are wider than needed, but hold; and where there are enough rows they say something."""
+    df = table(rows, 100, "Int64", 0, 60)
+    df["y"] = (df["x"] * 2 - 7).clip(-7, 90)
+    plain = pandas.DataFrame({"x": np.array(rows, dtype=float)}).assign(y=lambda d: (d["x"] * 2 - 7).clip(-7, 90))
+    if name in ("cov", "corr"):
+        truth = float(getattr(plain["x"], name)(plain["y"]))
+        found = [getattr(group["x"], name)(group["y"], eps=5).interval() for _, group in df.groupby("g")]
+    else:
+        truth = float(getattr(plain["x"], name)())
+        found = [getattr(group["x"], name)(eps=5).interval() for _, group in df.groupby("g")]
+    ends = pandas.DataFrame(found, columns=["low", "high"])
+    check(covered(ends, truth), 100, 0.95)
+    if len(rows) > 100 and name in ("sem", "cov"):
+        assert (ends["high"] - ends["low"]).median() < abs(truth)
+
+
 def repeated(release: Callable[[], list[Any]], times: int) -> list[pandas.DataFrame]:
     runs = [[x.interval() for x in release()] for _ in range(times)]
     return [pandas.DataFrame([run[i] for run in runs], columns=["low", "high"]) for i in range(len(runs[0]))]

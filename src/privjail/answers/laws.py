@@ -218,14 +218,15 @@ class VarianceLaw(Law):
     """The variance from noisy squares, sum and count: the largest and smallest over a box of the three.
 
     Each part is within its reach with probability 1 - (1 - confidence)/3, so all three are with probability
-    ``confidence`` (union bound). (q - s²/n) / (n - 1) rises with q and falls with s²; in n it has one extremum,
-    at n = (s² + √(s⁴ - q·s²)) / q.
+    ``confidence`` (union bound). (q - s²/n) / (n - ddof) rises with q and falls with s²; in n its extrema are known.
+    Where it is least it may be negative: then 0 is the bound, since a variance is not.
     """
 
     parts: Parts
     squares: float
     squares_noise: LaplaceNoise
     most: float  # the largest possible variance
+    ddof: int = 1
 
     def interval(self, answer: float, confidence: float) -> Interval:
         each = 1 - (1 - confidence) / 3
@@ -233,11 +234,14 @@ class VarianceLaw(Law):
         t, c = parts.total_noise.reach(each), parts.count_noise.reach(each)
         fewest, most = max(parts.count - c, 2.0), max(parts.count + c, 2.0)
         near = max(abs(parts.total) - t, 0.0)
-        low = min(_spread(self.squares - far, abs(parts.total) + t, n) for n in (fewest, most))
-        q = self.squares + far
-        turn = _turning(q, near)
-        high = max(_spread(q, near, n) for n in (fewest, most, *([turn] if fewest < turn < most else [])))
+        low = min(self._spreads(self.squares - far, abs(parts.total) + t, fewest, most))
+        high = max(self._spreads(self.squares + far, near, fewest, most))
         return (min(max(low, 0.0), self.most), min(max(high, 0.0), self.most))
+
+    def _spreads(self, q: float, s: float, fewest: float, most: float) -> list[float]:
+        """The variance at both ends of the range of counts, and at its extrema between."""
+        counts = [fewest, most, *(n for n in _turning(q, s, self.ddof) if fewest < n < most)]
+        return [(q - s * s / n) / max(n - self.ddof, 1.0) for n in counts]
 
     def doubt(self, answer: float) -> str | None:
         if self.parts.fewest(0.975) < 2:
@@ -248,14 +252,12 @@ class VarianceLaw(Law):
         return too_wide((low, high), 0.0, self.most)
 
 
-def _spread(q: float, s: float, n: float) -> float:
-    return (q - s * s / n) / (n - 1)
-
-
-def _turning(q: float, s: float) -> float:
-    if q <= 0 or s * s < q:
-        return 0.0
-    return (s * s + math.sqrt(s**4 - q * s * s)) / q
+def _turning(q: float, s: float, ddof: int) -> tuple[float, ...]:
+    """Where (q·n - s²) / n(n - d) has its extrema in n: q·n² - 2s²·n + d·s² = 0; and where the divisor becomes 1."""
+    square = s**4 - q * ddof * s * s
+    if q <= 0 or square < 0:
+        return (ddof + 1.0,)
+    return ((s * s + math.sqrt(square)) / q, (s * s - math.sqrt(square)) / q, ddof + 1.0)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.numbers.combine import ColumnStack, Element, Scale, Stack
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.value import PerElement, Value
 from privjail.release import Query
 
@@ -49,11 +50,9 @@ def release(value: Value, mechanism: Mechanism, weights: Sequence[Fraction] | No
 
 def _noted(answer: Any, facts: list[Facts]) -> tuple[Any, list[Facts]]:
     """The same, entered in the history."""
-    if isinstance(answer, list):
-        few = zip(answer[: records.SHOWN], facts, strict=False)
-        records.answered("", [Answer(x, known) for x, known in few])
-    else:
-        records.answered("", Answer(answer, facts[0]))
+    given = answer[: records.SHOWN] if isinstance(answer, list) else [answer]
+    found = [Answer(x, known) for x, known in zip(given, facts, strict=False)]
+    records.answered("", found if isinstance(answer, list) else found[0])
     return answer, facts
 
 
@@ -87,7 +86,9 @@ def _parts(value: Value) -> Sequence[Value] | None:
             return value.vectors
         case Stack():
             return value.elements
-    if isinstance(value.joint, PerElement) and value.index and value.size <= MOST_ELEMENTS:
+    if isinstance(value, Tally) or not value.index:
+        return None  # counts or sums of groups move equally far
+    if isinstance(value.joint, PerElement) and value.size <= MOST_ELEMENTS:
         return [Element(value, i) for i in range(value.size)]
     return None
 

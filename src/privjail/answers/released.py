@@ -220,7 +220,9 @@ class ReleasedFrame(Released, pd.DataFrame):
 def released_series(plain: Any, facts: Sequence[Facts | None], index: Any = None, name: Any = None) -> ReleasedSeries:
     """A series, or a list of numbers, with facts about each of them."""
     if not isinstance(plain, pd.Series):
-        plain = pd.Series([float(x) for x in plain], index=index, name=name, dtype="float64")
+        given = [float(x) if isinstance(x, (int, float)) else x for x in plain]
+        numbers = all(isinstance(x, float) for x in given)
+        plain = pd.Series(given, index=index, name=name, dtype="float64" if numbers else object)
     made = ReleasedSeries(plain)
     made._remember(facts)
     return made
@@ -250,7 +252,14 @@ def frame_of(columns: Mapping[Any, Iterable[Any]], index: Any = None) -> Release
         else:
             given = list(column)
             known.append([x.facts if isinstance(x, Answer) else None for x in given])
-            plain[name] = [float(x) for x in given]
+            plain[name] = [float(x) if isinstance(x, Answer) else x for x in given]
     made = pd.DataFrame(plain, index=index)
     facts = [each for row in zip(*known, strict=True) for each in row]
     return released_frame(made, facts if len(facts) == made.size else [None] * made.size)
+
+
+def frame_of_rows(rows: Sequence[Any], index: Any) -> ReleasedFrame:
+    """A table of released series with the same labels, one below the other."""
+    table = pd.DataFrame([row.to_list() for row in rows], index=index, columns=rows[0].index)
+    known = [row._facts if isinstance(row, ReleasedSeries) else [None] * len(row) for row in rows]
+    return released_frame(table, [facts for each in known for facts in each])

@@ -1013,14 +1013,14 @@ class PrivDataFrame(Operators):
         share = amount(eps) / max(len(self._exprs), 1)
         return pandas.DataFrame({n: self._series(n).mode(eps=share) for n in self._exprs})
 
-    def corr(self, *, eps: Any) -> pandas.DataFrame:
+    def corr(self, *, eps: Any) -> ReleasedFrame:
         """The correlation of each two columns of numbers, for one eps in all.
 
         >>> x = df[["age", "days", "cost"]].corr(eps=1)
         """
         return self._matrix(correlations(self._rows, self._numeric_exprs("corr"), eps))
 
-    def cov(self, *, ddof: int = 1, eps: Any) -> pandas.DataFrame:
+    def cov(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The covariance of each two columns of numbers, for one eps in all.
 
         >>> x = df[["age", "days", "cost"]].cov(eps=1)
@@ -1043,11 +1043,11 @@ class PrivDataFrame(Operators):
     def _numeric_exprs(self, method: str) -> dict[Any, Expr]:
         return {n: self._exprs[n] for n in self._bounded(method)}
 
-    def _matrix(self, found: Mapping[tuple[Any, Any], float]) -> pandas.DataFrame:
-        import pandas
+    def _matrix(self, found: Mapping[tuple[Any, Any], float]) -> ReleasedFrame:
+        from privjail.answers.released import frame_of
 
         names = [n for n in self._exprs if any(n == a for a, _ in found)]
-        return pandas.DataFrame([[found.get((a, b), 1.0) for b in names] for a in names], index=names, columns=names)
+        return frame_of({b: [found.get((a, b), 1.0) for a in names] for b in names}, index=names)
 
     def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
         """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.

@@ -565,29 +565,27 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("kurt", eps)
 
-    def hist(self, *, bins: Any = 10, eps: Any) -> pandas.DataFrame:
+    def hist(self, *, bins: Any = 10, eps: Any) -> ReleasedFrame:
         """Noisy counts in half-open intervals, a row for each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].hist(bins=10, eps=1)
         """
         return self._each_row("hist", eps, bins=bins)
 
-    def describe(
-        self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
-    ) -> pandas.DataFrame:
+    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any) -> ReleasedFrame:
         """count, mean, std, min, quartiles and max in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].describe(eps=1)
         """
         return self._each_row("describe", eps, percentiles=percentiles)
 
-    def _each_row(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
+    def _each_row(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released Series of each group, as rows: groups exclude each other, so eps pays for all."""
-        import pandas
+        from privjail.answers.released import frame_of_rows
 
         amount(eps)
-        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        return pandas.DataFrame([each.to_list() for each in found], index=self._index(), columns=found[0].index)
+        groups = progress(self, self.ngroups, f"{method} of each group")
+        return frame_of_rows([getattr(group, method)(eps=eps, **kwargs) for _, group in groups], self._index())
 
     def min(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie below, in each group, for one eps in all.

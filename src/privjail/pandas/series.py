@@ -733,21 +733,21 @@ class PrivSeries(Operators):
         """
         return deviation(variance(self._rows, self._expr, eps, ddof))
 
-    def sem(self, *, ddof: int = 1, eps: Any) -> float:
+    def sem(self, *, ddof: int = 1, eps: Any) -> Answer:
         """The standard error of the mean that the rows would have without noise.
 
         >>> x = df["days"].sem(eps=1)
         """
         return sem(self._rows, self._expr, eps, ddof)
 
-    def skew(self, *, eps: Any) -> float:
+    def skew(self, *, eps: Any) -> Answer:
         """The skewness: noisy sums of three powers, and a noisy count, a quarter of eps each.
 
         >>> x = df["days"].skew(eps=1)
         """
         return skew(self._rows, self._expr, eps)
 
-    def kurt(self, *, eps: Any) -> float:
+    def kurt(self, *, eps: Any) -> Answer:
         """The excess kurtosis: noisy sums of four powers, and a noisy count, a fifth of eps each.
 
         >>> x = df["days"].kurt(eps=1)

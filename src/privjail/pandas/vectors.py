@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
 
 T = TypeVar("T")
+SHOWN_ROWS = 20  # of a vector in a notebook
 
 __all__ = ["Axis", "SensitiveDataFrame", "SensitiveSeries"]
 
@@ -120,7 +121,12 @@ class Vector(Sensitive[Public]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        head, l1 = escape(super().__repr__()), self._value.joint.l1
+        shown = [escape(str(label)) for label in self._labels()[:SHOWN_ROWS]]
+        rows = "".join(f"<tr><th>{label}</th><td>private</td></tr>" for label in shown)
+        more = f"<tr><th>… {self.size - SHOWN_ROWS} more</th><td></td></tr>" if self.size > SHOWN_ROWS else ""
+        reach = "∞" if l1 is None else show(l1)
+        return f"<div><code>{head}</code><br>joint distance: L1 {escape(reach)}<table>{rows}{more}</table></div>"
 
 
 def position(labels: Sequence[Any], key: Any) -> int | None:

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
-from privjail import session
+from privjail import records, session
+from privjail.answers.answer import Answer, Facts, Price, laplace_noise
+from privjail.answers.box import BoxLaw, Formula, correlation, covariance
+from privjail.answers.laws import Law, Mapped
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.laplace import Laplace
@@ -55,6 +60,15 @@ class Pair:
     def parts(self, squares: bool) -> list[Tally]:
         return [self.count, self.x, self.y, self.xy, *([self.xx, self.yy] if squares else [])]
 
+    def answer(self, found: float, released: Released, formula: Formula, ddof: int, most: float) -> Answer:
+        """A statistic of these parts with its law, in the columns' own units (``most``: the largest possible)."""
+        parts = self.parts(squares=formula is correlation)
+        noisy = tuple((released.known[part], laplace_noise(part, released.share)) for part in parts)
+        law: Law = BoxLaw(noisy, formula, float(ddof), -most, most)
+        if formula is covariance:
+            law = Mapped(law, found / self.scale, partial(_times, self.scale))
+        return Answer(found, Facts(released.price, formula.__name__, law))
+
     def moment(self, known: Mapping[Tally, float], product: Tally, u: Tally, v: Tally, ddof: int) -> float:
         """A covariance in half ranges, within its possible range."""
         n = max(known[self.count], 2.0)
@@ -75,21 +89,43 @@ class Pair:
 Table = dict[tuple[Any, Any], float]
 
 
+def _times(factor: float, x: float) -> float:
+    return factor * x
+
+
+@dataclass(frozen=True)
+class Released:
+    """Noisy sums, the mechanism of each, and the price of all."""
+
+    pairs: dict[tuple[Any, Any], Pair]
+    known: dict[Tally, float]
+    share: Laplace
+    price: Price
+
+
 def covariances(rows: Rows, columns: Mapping[Any, Expr], eps: Any, ddof: int = 1) -> Table:
     """The covariance of each two columns, and of each with itself; equal shares of eps for all sums."""
-    pairs, known = _released(rows, columns, eps, squares=False)
-    return _symmetric({names: pair.covariance(known, ddof) for names, pair in pairs.items()})
+    released = _released(rows, columns, eps, squares=False)
+    found: Table = {
+        names: pair.answer(pair.covariance(released.known, ddof), released, covariance, ddof, 2.0)
+        for names, pair in released.pairs.items()
+    }
+    records.answered(f"{rows} | cov({', '.join(map(str, columns.values()))})", found.values())
+    return _symmetric(found)
 
 
 def correlations(rows: Rows, columns: Mapping[Any, Expr], eps: Any) -> Table:
     """The correlation of each two columns; equal shares of eps for all sums."""
-    pairs, known = _released(rows, columns, eps, squares=True)
-    return _symmetric({(a, b): 1.0 if a == b else pair.correlation(known) for (a, b), pair in pairs.items()})
+    released = _released(rows, columns, eps, squares=True)
+    found: Table = {
+        names: pair.answer(pair.correlation(released.known), released, correlation, 1, 1.0)
+        for names, pair in released.pairs.items()
+    }
+    records.answered(f"{rows} | corr({', '.join(map(str, columns.values()))})", found.values())
+    return _symmetric(found)
 
 
-def _released(
-    rows: Rows, columns: Mapping[Any, Expr], eps: Any, squares: bool
-) -> tuple[dict[tuple[Any, Any], Pair], dict[Tally, float]]:
+def _released(rows: Rows, columns: Mapping[Any, Expr], eps: Any, squares: bool) -> Released:
     units = {name: Unit(rows, expr) for name, expr in columns.items()}
     if not units:
         raise PlanError("there is no column of numbers", do='convert with .astype("Float64"), or clip')
@@ -100,7 +136,7 @@ def _released(
     parts = list(dict.fromkeys(part for pair in pairs.values() for part in pair.parts(squares)))
     share = Laplace(amount(eps) / len(parts))
     known = dict(zip(parts, session.release([Query(part, share) for part in parts]), strict=True))
-    return pairs, known
+    return Released(pairs, known, share, Price(float(amount(eps))))
 
 
 def _symmetric(found: Table) -> Table:

@@ -23,18 +23,19 @@ from privjail.statistics.mean import CentredColumn, parts_of
 from privjail.statistics.quantile import CONFIDENCE, OF_COUNT, Ranked, extreme_ask, few_rows
 from privjail.statistics.variance import deviation
 
-QUARTERS = {"25%": Fraction(1, 4), "50%": Fraction(1, 2), "75%": Fraction(3, 4)}
+QUARTERS = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
 
 
 def describe(rows: Rows, expr: Expr, eps: Any, percentiles: Sequence[float] | None = None) -> dict[str, Answer]:
-    """count, mean, std, min, quartiles (or other percentiles) and max of a column, each for an equal share of eps."""
-    wanted = QUARTERS
-    if percentiles is not None:
-        wanted = {f"{float(100 * p):g}%": p for p in sorted(exact(x, "a percentile") for x in percentiles)}
+    """count, mean, std, min, quartiles (or other percentiles) and max of a column, each for an equal share of eps.
+
+    The noise may put one quantile past the next. Sorted they are no worse, and min ≤ quartiles ≤ max.
+    """
     c, ranked = CentredColumn(rows, expr), Ranked.of(rows, expr)
+    wanted = QUARTERS if percentiles is None else sorted({*(exact(p, "a percentile") for p in percentiles)})
     share = amount(eps) / (5 + len(wanted))
     sums = [Query(Tally(rows, (), v), Laplace(share)) for v in (c.present(), c.deviation(), c.square())]
-    ranks = _ranks(ranked, share, wanted)
+    ranks = _ranks(ranked, wanted, share)
     count, total, squares, *positions = session.release([*sums, *(rank.ask for rank in ranks.values())])
     price = Price(float(amount(eps)))
     parts = parts_of(sums[1], sums[0], total, count)
@@ -63,46 +64,40 @@ class Rank:
         return float(self.slope) * rows + self.offset
 
 
-def _ranks(ranked: Ranked, share: Fraction, wanted: dict[str, Fraction]) -> dict[str, Rank]:
+def _ranks(ranked: Ranked, wanted: Sequence[Fraction], share: Fraction) -> dict[str, Rank]:
     least, few = extreme_ask(ranked, "min", share)
     most, _ = extreme_ask(ranked, "max", share)
     ranks = {"min": Rank(least, Fraction(0), few, few)}
-    for name, q in wanted.items():
+    for q in wanted:
         ask = ranked.ask(1 - q, q, 0, share)
-        ranks[name] = Rank(ask, q, 0, ranked.margin(ask.value, share))
+        ranks[f"{float(100 * q):g}%"] = Rank(ask, q, 0, ranked.margin(ask.value, share))
     return ranks | {"max": Rank(most, Fraction(1), -few, few)}
 
 
 def _ranked_answers(
     ranked: Ranked, ranks: dict[str, Rank], found: dict[str, int], count: float, noise: LaplaceNoise, price: Price
 ) -> dict[str, Answer]:
-    """Each with an interval whose ends are its neighbours, where these are on the right side.
+    """Each in its order, with an interval whose ends are others of them, the nearest that are surely on their side.
 
     Two ranks that lie further apart than a margin and two rows are in order with the probability of the margin; see
     quantile.py. Below the least and above the largest value only the range is known. The noise may put one value past
     the next: they are shown in order, and intervals are widened to hold what is shown.
     """
     fewest = count - noise.reach(1 - 2 * OF_COUNT)
-    few, names = few_rows(count, noise), list(ranks)
-    shown = sorted(ranked.value(position) for position in found.values())
+    few, names, placed = few_rows(count, noise), list(ranks), sorted(found.values())
     answers = {}
-    for i, name in enumerate(names):
+    for i, (name, own) in enumerate(ranks.items()):
         left, right = ranked.low, ranked.high
-        if name == "min":
-            right = ranked.above(found[name]) if fewest >= ranks[name].margin else right
-        elif name == "max":
-            left = ranked.below(found[name]) if fewest >= ranks[name].margin else left
-        else:
-            before, own, after = (ranks[each] for each in names[i - 1 : i + 2])
-            if own.at(fewest) - before.at(fewest) >= before.margin + 2:
-                left = ranked.below(found[names[i - 1]])
-            if after.at(fewest) - own.at(fewest) >= after.margin + 2:
-                right = ranked.above(found[names[i + 1]])
-        value = shown[i]
-        left, right = min(left, right, value), max(left, right, value)
-        answers[name] = Answer(
-            value, Facts(price, name, RankLaw(left, right, ranked.low, ranked.high, CONFIDENCE, few, fitted=False))
-        )
+        if name in ("min", "max") and fewest >= own.margin:
+            left, right = (left, ranked.above(found[name])) if name == "min" else (ranked.below(found[name]), right)
+        for before in names[:i] if name != "max" else ():
+            if own.at(fewest) - ranks[before].at(fewest) >= ranks[before].margin + 2:
+                left = ranked.below(found[before])
+        for after in reversed(names[i + 1 :]) if name != "min" else ():
+            if ranks[after].at(fewest) - own.at(fewest) >= ranks[after].margin + 2:
+                right = ranked.above(found[after])
+        law = RankLaw(min(left, right), max(left, right), ranked.low, ranked.high, CONFIDENCE, few, fitted=False)
+        answers[name] = Answer(ranked.value(placed[i]), Facts(price, name, law))
     return answers
 
 

@@ -62,7 +62,8 @@ class CentredColumn:
         """The variance from noisy parts; within its possible range even for an empty table."""
         n, most = max(parts.count, 2.0), (self.high - self.low) ** 2 / 2
         spread = (squares - parts.total * parts.total / n) / max(n - ddof, 1.0)
-        return Answer(min(max(spread, 0.0), most), Facts(price, "variance", VarianceLaw(parts, squares, noise, most)))
+        law = VarianceLaw(parts, squares, noise, most, ddof)
+        return Answer(min(max(spread, 0.0), most), Facts(price, "variance", law))
 
 
 def _missing_alike(expr: Expr) -> Expr:
