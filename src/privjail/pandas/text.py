@@ -178,14 +178,14 @@ class Strings:
 
     # -- tests
 
-    def startswith(self, pat: Any, na: bool | None = None) -> PrivSeries:
+    def startswith(self, pat: Any, na: bool | None = False) -> PrivSeries:
         """Whether the text begins with a public text, or one of several.
 
         >>> x = df["ward"].str.startswith("s")
         """
         return self._filled(self._any_of("startswith", pat), na)
 
-    def endswith(self, pat: Any, na: bool | None = None) -> PrivSeries:
+    def endswith(self, pat: Any, na: bool | None = False) -> PrivSeries:
         """Whether the text ends with a public text, or one of several.
 
         >>> x = df["ward"].str.endswith("y")
@@ -202,7 +202,7 @@ class Strings:
         return result
 
     def contains(
-        self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None, regex: bool = True
+        self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False, regex: bool = True
     ) -> PrivSeries:
         """Whether the text contains a pattern, or a plain text.
 
@@ -217,7 +217,7 @@ class Strings:
             found = self._apply("matches", _pattern(pat, case, flags))
         return self._filled(found, na)
 
-    def match(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None) -> PrivSeries:
+    def match(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False) -> PrivSeries:
         """Whether the text begins with a pattern.
 
         >>> x = df["patient"].str.match("P[0-9]+")
@@ -226,7 +226,7 @@ class Strings:
             return self._filled(self._series_by_label("match", pat, case=case, flags=flags), na)
         return self._filled(self._apply("matches", _pattern(pat, case, flags, r"\A(?:", ")")), na)
 
-    def fullmatch(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None) -> PrivSeries:
+    def fullmatch(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False) -> PrivSeries:
         """Whether all of the text is a pattern.
 
         >>> x = df["patient"].str.fullmatch("P[0-9]{4}")
@@ -264,7 +264,9 @@ class Strings:
         return self._made_of("isspace", r"\s")
 
     def _made_of(self, name: str, chars: str) -> PrivSeries:
-        return self._series_by_label(name) if self._labels is not None else self.fullmatch(f"{chars}+")
+        if self._labels is None:
+            return self.fullmatch(f"{chars}+")
+        return self._filled(self._series_by_label(name), na=False)
 
     def count(self, pat: str, flags: int = 0) -> PrivSeries:
         """How often a pattern occurs.
@@ -277,6 +279,7 @@ class Strings:
 
     @staticmethod
     def _filled(answer: PrivSeries, na: bool | None) -> PrivSeries:
+        """Where the text is missing: False, as pandas' own text has it, or what was asked for."""
         return answer if na is None or is_missing(na) else answer.fillna(na)
 
     # -- parts
@@ -440,6 +443,8 @@ class Strings:
             if name.startswith("_"):
                 raise AttributeError(name)
             if name in BY_LABEL and self._labels is not None:
+                if name.startswith("is"):
+                    return lambda: self._filled(self._by_label(name), na=False)
                 return lambda *args, **kwargs: self._by_label(name, *args, **kwargs)
             if name in REFUSED:
                 why, instead = REFUSED[name]
