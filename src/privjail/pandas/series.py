@@ -69,6 +69,9 @@ TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float
          "str": "string", "object": "string"}  # fmt: skip
 
 
+MOST_CATEGORIES = 10_000  # that astype("category") makes of whole numbers
+
+
 @priced
 class PrivSeries(Operators):
     """A private column: rows that nobody sees, and one expression over them."""
@@ -448,11 +451,20 @@ class PrivSeries(Operators):
             return self._new(Categorise(self._expr, lits, int(bool(getattr(dtype, "ordered", False)))))
         spelled = dtype.__name__ if isinstance(dtype, type) else Text(dtype)
         if spelled == "category":
+            return self._as_category()
+        return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
+
+    def _as_category(self) -> Self:
+        """All possible values as categories, where the schema lists them."""
+        if isinstance(self.domain, CategoryDomain):
+            return self._new(self._expr)
+        labels = self.domain.labels
+        if labels is None or len(labels) > MOST_CATEGORIES:
             raise PlanError(
                 "which categories occur is private, so they must be given",
-                do="astype(pandas.CategoricalDtype([…]))",
+                do='name them: `df["s"].astype(pd.CategoricalDtype(["one", "two"]))`',
             )
-        return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
+        return self._new(Categorise(self._expr, tuple(literal(label) for label in labels), 1))
 
     @property
     def str(self) -> Strings:

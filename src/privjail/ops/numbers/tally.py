@@ -72,7 +72,8 @@ class Tally(Value):
             raise PlanError(
                 f"{key} has no finite list of values, and which values occur is itself private",
                 plan=str(self.rows),
-                do="use a category column (schema or astype with categories), a bounded integer column, or cut()",
+                do="name the values, .astype(pd.CategoricalDtype([…])); bound whole numbers, .clip(0, 100); or put "
+                "numbers into intervals, pd.cut(…, [0, 10, 20])",
             )
         return tuple(labels)
 
