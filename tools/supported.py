@@ -121,9 +121,7 @@ def arguments() -> str:
         taken = "any value, without effect" if free else ", ".join(f"`{value!r}`" for value in rule.accepted) or "–"
         other = f"{rule.why[0].upper()}{rule.why[1:]}." + ("" if free else f" Instead: {rule.instead}")
         rows.append(f"| `{name}` | {taken} | {other.replace('|', chr(92) + '|')} |")
-    said = (
-        "Every argument of pandas that a method here does not take itself; `method.argument` is about one method only."
-    )
+    said = "Every argument of pandas that a method here does not take itself; `method.argument` is about one method."
     return f"## Arguments\n\n{said}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -38,8 +38,8 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
         raise PlanError(f"cut needs a private column, not {type(x).__name__}")
     if kind_of(x._expr):
         return cut_dates(x, bins, right, labels, include_lowest)
-    if isinstance(bins, int):
-        warn("cut divides the range that the schema declares: the least and largest values are private")
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        warn(f"cut divides the declared range of the column into {bins} parts; pandas takes the range from the data")
         bins, include_lowest = equal_parts(x._rows, numeric(x._expr), bins), True
     edges = tuple([literal(float(b) if isinstance(b, float) else b) for b in bins])
     if not all([isinstance(e.value, (int, float)) for e in edges]):

@@ -50,7 +50,7 @@ def intervals(tally: Tally) -> tuple[Interval, ...]:
 
 
 def equal_parts(rows: Rows, expr: Expr, bins: int) -> list[float]:
-    """The edges of so many equal parts of a column's public range."""
+    """The edges of equal parts of a column's declared range."""
     domain = expr.domain
     if not isinstance(domain, (IntDomain, FloatDomain)):
         raise PlanError(f"bins need numbers, not {domain.dtype}")
