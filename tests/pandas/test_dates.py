@@ -229,6 +229,7 @@ def test_moved_dates(both):
     for delta in (step, step.to_pytimedelta(), step.to_timedelta64(), pandas.offsets.Hour(36)):
         same(private.t + delta, (public.t + step).astype("datetime64[us]"))
         same(private.t - delta, (public.t - step).astype("datetime64[us]"))
+    same(private.t + pandas.DateOffset(days=1, hours=12), (public.t + step).astype("datetime64[us]"))
     same(delta + private.t, (public.t + step).astype("datetime64[us]"))
     days = pandas.to_timedelta(public.x.astype(int), unit="D")
     same(private.t + pd.to_timedelta(private.x, unit="D"), (public.t + days).astype("datetime64[us]"))

@@ -118,7 +118,7 @@ def test_a_refusal_says_why_and_what_to_do(program, reason, remedy):
         (lambda d: d["i"] > None, "isna"),
         (lambda d: d["i"] == float("nan"), "isna"),
         (lambda d: pd.cut(d["i"], 4), "give the edges"),
-        (lambda d: d["c"].astype("category"), "CategoricalDtype"),
+        (lambda d: d["s"].astype("category"), "CategoricalDtype"),
         (lambda d: d["i"].astype("float16"), "use one of"),
         (lambda d: d.iloc[3], "slice"),
         (lambda d: d.iloc[::2], "without a step"),
