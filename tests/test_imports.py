@@ -26,7 +26,7 @@ HEAVY = (
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
-    {"release"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"opening", "sensitive", "statistics"},
+    {"release"}, {"records"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"answers"}, {"rehearsals"}, {"opening", "sensitive", "statistics"},
     {"pandas"}, {"curator"},
     {"encrypted", "verify"},
 ]  # fmt: skip

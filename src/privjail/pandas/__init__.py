@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import (
+    Grouper,
+    concat,
     crosstab,
     cut,
+    get_dummies,
     isna,
     isnull,
     merge,
     notna,
     notnull,
+    pivot_table,
     qcut,
     to_datetime,
     to_numeric,
@@ -32,20 +36,24 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 
 __all__ = [
+    "Grouper",
     "PrivDataFrame",
     "PrivDataFrameGroupBy",
     "PrivSeriesGroupBy",
     "PrivSeries",
     "SensitiveDataFrame",
     "SensitiveSeries",
+    "concat",
     "crosstab",
     "cut",
     "from_frame",
+    "get_dummies",
     "isna",
     "isnull",
     "merge",
     "notna",
     "notnull",
+    "pivot_table",
     "qcut",
     "read_csv",
     "read_parquet",

@@ -52,7 +52,7 @@ def quantile_cut(x: PrivSeries, q: Any, labels: Any, duplicates: str, eps: Any) 
     """Intervals between private quantiles. The outermost edges are public: nothing lies beyond ±inf."""
     shares = _shares(q)
     expr = numeric(x._expr)
-    inner = sorted(quantiles(x._rows, expr, shares[1:-1], eps)) if len(shares) > 2 else []
+    inner: list[float] = sorted(map(float, quantiles(x._rows, expr, shares[1:-1], eps))) if len(shares) > 2 else []
     if isinstance(expr.domain, IntDomain):
         inner = [round(edge) for edge in inner]
     edges = [-math.inf, *dict.fromkeys(inner), math.inf]
