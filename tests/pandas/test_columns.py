@@ -113,6 +113,18 @@ def test_codes_and_lists_of_categories(both):
     assert private.c.cat.as_ordered().cat.ordered and not private.c.cat.as_unordered().cat.ordered
 
 
+def test_types_of_columns_with_a_public_list(both):
+    public, private = both
+    same(private.c.astype("category"), public.c)
+    assert private.c.astype(str).domain.categories == ("u", "v", "w")
+    assert private.j.astype("category").domain.categories == (1, 2, 3, 4, 5)
+    same(private.j.astype("category").cat.codes, public.j.astype("category").cat.codes.astype("Int64"))
+    assert private.j.astype("category").astype(str).domain.categories == ("1", "2", "3", "4", "5")
+    assert seen(private.b.astype("category")).dropna().tolist() == public.b.dropna().tolist()
+    with pytest.raises(DPError):
+        private.s.astype("category")
+
+
 def test_cut_with_infinite_edges(both):
     public, private = both
     for bins in ([-np.inf, 0, np.inf], [-math.inf, -3, 2.5], [0, 4, float("inf")]):

@@ -36,6 +36,7 @@ from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.retyping import retyped
 from privjail.pandas.rolling import Rolling
 from privjail.pandas.show import facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
@@ -467,6 +468,9 @@ class PrivSeries(Operators):
         >>> df["age"].astype("Float64").dtype
         'Float64'
         """
+        of_time: Self | None = retyped(self, dtype)
+        if of_time is not None:
+            return of_time
         categories = getattr(dtype, "categories", None)
         if categories is not None:
             lits = tuple(literal(c) for c in categories)

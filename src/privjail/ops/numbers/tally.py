@@ -13,7 +13,7 @@ from privjail.errors import PlanError, RowsError, unbounded
 from privjail.ops.rows.deciding import label_lit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
 from privjail.plan.rows import Rows
@@ -23,6 +23,12 @@ MOST_ELEMENTS = 10_000_000
 SUM_BITS = 30
 ADDED_AT_ONCE = 1 << 22  # amounts that are added as floats
 ONE = Fraction(1)
+
+
+_NAMED = (
+    "name the values, .astype(pd.CategoricalDtype([…])); bound whole numbers, .clip(0, 100); or put numbers into "
+    "intervals, pd.cut(…, [0, 10, 20])"
+)
 
 
 @node
@@ -76,8 +82,9 @@ class Tally(Value):
             raise PlanError(
                 f"{key} has no finite list of values, and which values occur is itself private",
                 plan=str(self.rows),
-                do="name the values, .astype(pd.CategoricalDtype([…])); bound whole numbers, .clip(0, 100); or put "
-                "numbers into intervals, pd.cut(…, [0, 10, 20])",
+                do='take days or months of it: .dt.date, .dt.to_period("M")'
+                if isinstance(key.domain, TimeDomain)
+                else _NAMED,
             )
         return tuple(labels)
 
