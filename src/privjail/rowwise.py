@@ -106,7 +106,9 @@ def same_rows(*operands: tuple[Rows, Expr]) -> tuple[Rows, list[Expr]]:
             do="take both from the same table: filter, sort or slice the table, not its columns",
         )
     windows = [r for r in rows if isinstance(r, Window)]
-    wide = Window(plain.pop(), max(w.before for w in windows), max(w.after for w in windows))
+    own = [0] if len(windows) < len(rows) else []  # a column that is not shifted sees its own row
+    before, after = max(own + [w.before for w in windows]), max(own + [w.after for w in windows])
+    wide = Window(plain.pop(), before, after)
     return wide, [into_window(r, e, wide) for r, e in operands]
 
 

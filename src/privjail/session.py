@@ -1,4 +1,4 @@
-"""Who answers releases: a jail in this process, or one that was connected to."""
+"""Sends releases to the jail of this process, or to the connected one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StandIn(Protocol):
 _connection: Connection | None = None
 _stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
 
-#: called with the asks before each release; what they return is called once it has been answered
+#: Each is called with the queries before a release, and returns a function that is called after the answer.
 witnesses: list[Callable[[list[Query]], Callable[[], None]]] = []
 
 
@@ -47,12 +47,12 @@ def jail() -> ReleaseGate:
 
 
 def connection() -> Connection | None:
-    """The jail that this program is connected to, if it is."""
+    """The connection to a jail, or None."""
     return _connection
 
 
 def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
-    """Connect to a jail; from here on data sets are opened there, by name.
+    """Connect to a jail. From then on data sets are opened there, by name.
 
     ``address``: the connection file that the curator gave, or host:port with ``token=`` and ``certificate=``.
     """
@@ -88,7 +88,7 @@ def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
 
 
 def release(asks: list[Query]) -> list[Any]:
-    """Answer several asks at once, or fail with an error made from public facts only."""
+    """Answer several queries at once, or fail with an error that is made from public facts only."""
     prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
     answers = _released(asks)
     for answered in prepared:
@@ -108,7 +108,7 @@ def _released(asks: list[Query]) -> list[Any]:
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
-    # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
+    # Outside the except block: the inner error must not be attached, its message may contain data (V-24, V-29).
     raise InternalError(
         "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
     )
@@ -117,7 +117,7 @@ def _released(asks: list[Query]) -> list[Any]:
 def consumed_privacy_budget() -> dict[str, Any]:
     """What each data set has cost so far.
 
-    ε for a pure budget, (ε, δ) for an approximate or a Rényi one, or ρ: in process and through a jail alike.
+    ε for a pure budget, (ε, δ) for an approximate or a Rényi one, ρ for zCDP; in process and over a connection alike.
     """
     if _stand_in is not None:
         return _reported(_stand_in.gate)

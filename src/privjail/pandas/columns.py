@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.columns.arithmetic import Arithmetic
@@ -13,32 +13,27 @@ from privjail.ops.columns.function import Function
 from privjail.ops.rows.window import Lag, Window
 from privjail.pandas.axes import shown_labels
 from privjail.pandas.dates import shown_type
-from privjail.pandas.refusals import RefusedAttribute
 from privjail.plan.domain import CategoryDomain, Domain, IntDomain, Interval, Numeric, OrdinalDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.rowwise import is_missing
 
-if TYPE_CHECKING:
-    from privjail.pandas.series import PrivSeries
-
 MOST_CALLS = 100_000  # values that a function is asked about
 
 
-def mapped(series: PrivSeries, f: Callable[[Any], Any]) -> dict[Any, Any]:
-    """What a function makes of each value that a column can hold: a dictionary, made at the client."""
-    domain = series.domain
+def every_value(domain: Domain) -> list[tuple[Any, Any]] | None:
+    """Each value that a column can hold, as a key of a recode and as a function sees it; None if there are too many."""
     labels = domain.labels
     if labels is None or len(labels) > MOST_CALLS:
-        raise RefusedAttribute(
-            "PrivSeries.apply is refused: code of the analyst does not run on private data, and a "
-            f"{shown_type(domain)} column has too many values to be tried one by one",
-            do='compute with whole columns: `df["b"] * 2 + 1`, `df["b"].where(df["b"] > 0.5, 0)`, .str, .dt; or '
-            'bound it: `df["b"].clip(0, 100).astype("Int64").map(lambda n: n > 3)`',
-        )
+        return None
     keys = [str(label) if isinstance(label, Interval) else label for label in labels]
-    return {key: _answer(f, value) for key, value in zip(keys, shown_labels(tuple(labels), domain), strict=True)}
+    return list(zip(keys, shown_labels(tuple(labels), domain), strict=True))
+
+
+def mapped(values: list[tuple[Any, Any]], f: Callable[[Any], Any]) -> dict[Any, Any]:
+    """What a function makes of each of these values: a dictionary, made at the client."""
+    return {key: _answer(f, value) for key, value in values}
 
 
 def _answer(f: Callable[[Any], Any], value: Any) -> Any:
@@ -72,7 +67,7 @@ def shifted(rows: Rows, expr: Expr, periods: int) -> tuple[Rows, Expr]:
         elif isinstance(expr, Lag) and expr.window is rows and expr.k * periods >= 0:
             rows, inner, k = rows.rows, expr.inner, expr.k
     k += periods
-    window = Window(rows, max(k, 0), max(-k, 0))
+    window = Window(rows, k, -k)  # a shifted column alone does not see its own row
     return window, Lag(window, inner, k)
 
 

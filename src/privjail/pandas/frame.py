@@ -43,6 +43,7 @@ from privjail.pandas.resample import Indexed, resampled
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.show import facts, facts_html
 from privjail.pandas.slicing import bounded, carried, nulls_last
+from privjail.pandas.traced import apply_rows
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
 from privjail.plan.domain import (
@@ -624,6 +625,44 @@ class PrivDataFrame(Operators):
         False
         """
         return self._new(self._exprs)
+
+    def apply(self, func: Any, axis: Any = 0, args: tuple[Any, ...] = (), **kwargs: Any) -> Any:
+        """A function of each row (axis=1), followed through its branches; or of each column (axis=0).
+
+        >>> x = df.apply(lambda row: row["cost"] / row["days"] if row["days"] > 0 else 0, axis=1)
+        >>> means = df[["age", "cost"]].apply(lambda column: column.mean(eps=1))
+        """
+        if axis in (1, "columns"):
+            f = func if not args and not kwargs else lambda row: func(row, *args, **kwargs)
+            return apply_rows(self, f)
+        found = {name: self[name].pipe(func, *args, **kwargs) for name in self._exprs}
+        if all(isinstance(each, PrivSeries) for each in found.values()):
+            return self._new({}).assign(**found) if found else self
+        if any(isinstance(each, Prisoner) for each in found.values()):
+            return found
+        import pandas
+
+        return pandas.Series(found)
+
+    def map(self, func: Any, na_action: Any = None) -> Self:
+        """A function of each value of each column (see PrivSeries.apply).
+
+        >>> x = df[["age", "days"]].map(lambda number: number * 2)
+        """
+        return self.apply(lambda column: column.map(func))  # type: ignore[no-any-return]
+
+    applymap = map
+
+    def eval(self, expr: str) -> Any:
+        """A column computed by an expression written as text; with ``name = …`` the table with that column.
+
+        >>> x = df.eval("cost / (days + 1)")
+        >>> table = df.eval("per_day = cost / (days + 1)")
+        """
+        name, assigns, rest = expr.partition("=") if isinstance(expr, str) else (expr, "", "")
+        if assigns and name.strip().isidentifier() and not rest.startswith("="):
+            return self._assigned(name.strip(), parse_query(rest, self, callers_names()))
+        return parse_query(expr, self, callers_names())
 
     def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """func(self, …).

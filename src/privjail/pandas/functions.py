@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from privjail.errors import PlanError, RefusedError
+from privjail.errors import PlanError, RefusedError, warn
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
 from privjail.pandas.beside import concatenated
@@ -20,6 +20,7 @@ from privjail.pandas.vectors import SensitiveDataFrame
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.prisoner import Prisoner
 from privjail.rowwise import literal, numeric
+from privjail.statistics.histogram import equal_parts
 
 if TYPE_CHECKING:
     import pandas
@@ -37,10 +38,9 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
         raise PlanError(f"cut needs a private column, not {type(x).__name__}")
     if kind_of(x._expr):
         return cut_dates(x, bins, right, labels, include_lowest)
-    if isinstance(bins, int):
-        raise PlanError(
-            "cut with a number of bins would take the range from the data", do="give the edges: bins=[0, 10, 20]"
-        )
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        warn(f"cut divides the declared range of the column into {bins} parts; pandas takes the range from the data")
+        bins, include_lowest = equal_parts(x._rows, numeric(x._expr), bins), True
     edges = tuple([literal(float(b) if isinstance(b, float) else b) for b in bins])
     if not all([isinstance(e.value, (int, float)) for e in edges]):
         raise PlanError("the edges of cut must be numbers")

@@ -40,7 +40,7 @@ _TABLE: list[tuple[str, str, str, str]] = [
      "at_time between_time asof"),
     ("all", _LABELS, 'turn round what you release: `df.describe(eps=0.1).T`', "T transpose"),
     ("all", _FORMULA, 'compute with whole columns: `df["a"] / (df["b"] + 1)`, `df["a"].where(df["a"] > 10, 0)`, '
-     '`df["g"].map({"x": 1, "y": 2})`', "apply applymap transform map eval combine select"),
+     '`df["g"].map({"x": 1, "y": 2})`', "transform combine select"),
     ("all", _LOOK, _RELEASE,
      "to_csv to_parquet to_dict to_list tolist to_numpy to_json to_string to_markdown to_html to_excel to_sql "
      "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from privjail.answers.answer import Answer
-from privjail.errors import PlanError, RowsError
+from privjail.errors import PlanError, RowsError, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast, Categorise
 from privjail.ops.columns.clip import Clip
@@ -28,7 +28,7 @@ from privjail.ops.rows.sort import Sort
 from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.aggregate import series_agg
 from privjail.pandas.axes import Axis, index_of
-from privjail.pandas.columns import mapped, rounded, shifted
+from privjail.pandas.columns import every_value, mapped, rounded, shifted
 from privjail.pandas.counting import counted
 from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, shown_type
 from privjail.pandas.deferred import Deferred
@@ -39,9 +39,10 @@ from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.rolling import Rolling
 from privjail.pandas.show import facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.traced import Value, traced
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, OrdinalDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
@@ -390,21 +391,47 @@ class PrivSeries(Operators):
     # -- recoding
 
     def map(self, arg: Any, na_action: Any = None) -> Self:
-        """Each value looked up in a public dict; missing where it has no entry. Or a function of finitely many values.
-
-        A function is called here, once for each value that the column can hold: the jail is given a dict.
+        """Each value looked up in a public dict; missing where it has no entry. Or a function of one value (see apply).
 
         >>> x = df["sex"].map({"F": "female", "M": "male"})
         >>> decade = df["age"].map(lambda years: years // 10 * 10)
         """
+        if callable(arg) and not isinstance(arg, (Mapping, Prisoner)):
+            return self.apply(arg)
         return self._recoded(arg, keep=0)
 
     def apply(self, func: Any, args: tuple[Any, ...] = (), **kwargs: Any) -> Self:
-        """A function of each value, if the column has finitely many: called here, once for each of them.
+        """A function of each value. It runs here, not on the data.
+
+        Where the column can hold few values, it is called once for each of them. Otherwise it is called with a stand-in
+        and followed through each of its branches; what it computes and decides becomes a column.
 
         >>> x = df["age"].apply(lambda years: "child" if years < 18 else "adult")
+        >>> y = df["cost"].apply(lambda euros: euros * 1.1 if euros > 1000 else euros)
         """
-        return self._recoded(mapped(self, lambda value: func(value, *args, **kwargs)), keep=0)
+        if isinstance(func, Text):
+            return getattr(self, func)(*args, **kwargs)  # type: ignore[no-any-return]
+        f = func if not args and not kwargs else lambda value: func(value, *args, **kwargs)
+        values = every_value(self.domain)
+        if values is None:
+            return traced(f, Value(self), self)  # type: ignore[return-value]
+        return self._recoded(mapped(values, f), keep=0)
+
+    transform = apply
+
+    def unique(self) -> Any:
+        """All values that the column can hold, as the schema declares them: which of them occur is private.
+
+        >>> list(df["sex"].unique())
+        ['F', 'M']
+        """
+        values = every_value(self.domain)
+        if values is None:
+            refuse(self, "unique")
+        warn("unique() gives all values that the column can hold: which of them occur is private")
+        import numpy
+
+        return numpy.array([shown for _, shown in values])
 
     def replace(self, to_replace: Any, value: Any = None) -> Self:
         """Values replaced by a public dict (or one value, or several, by another); the rest is kept.
@@ -426,8 +453,6 @@ class PrivSeries(Operators):
     def _recoded(self, mapping: Any, keep: int) -> Self:
         if type(mapping).__name__ == "Series" and type(mapping).__module__.startswith("pandas"):
             mapping = dict(mapping.items())
-        if callable(mapping) and not isinstance(mapping, (Mapping, Prisoner)) and not keep:
-            mapping = mapped(self, mapping)
         if not isinstance(mapping, Mapping):
             raise PlanError("a public dict is needed")
         expr = self._expr
@@ -447,11 +472,19 @@ class PrivSeries(Operators):
             lits = tuple(literal(c) for c in categories)
             return self._new(Categorise(self._expr, lits, int(bool(getattr(dtype, "ordered", False)))))
         spelled = dtype.__name__ if isinstance(dtype, type) else Text(dtype)
+        values = every_value(self.domain)
         if spelled == "category":
-            raise PlanError(
-                "which categories occur is private, so they must be given",
-                do="astype(pandas.CategoricalDtype([…]))",
-            )
+            if isinstance(self.domain, CategoryDomain):
+                return self
+            if values is None:
+                raise PlanError(
+                    "which categories occur is private, so they must be given",
+                    do="astype(pandas.CategoricalDtype([…]))",
+                )
+            warn("the categories are all values that the column can hold; pandas takes those that occur")
+            return self._new(Categorise(self._expr, tuple(literal(key) for key, _ in values), 1))
+        if TYPES.get(spelled, spelled) == "string" and isinstance(self.domain, OrdinalDomain) and values is not None:
+            return self._recoded({key: Text(shown) for key, shown in values}, keep=0)
         return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
 
     @property

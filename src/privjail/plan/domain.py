@@ -167,18 +167,18 @@ class CategoryDomain(Domain):
 
     def __post_init__(self) -> None:
         plain = [c for c in self.categories if type(c) is not Interval]
-        if len(self._told(alone=not plain)) != len(self.categories):
+        if len(self._identities(alone=not plain)) != len(self.categories):
             raise PlanError("categories must be distinct (1 and 1.0 are the same)")
         if any(c is None or c != c for c in plain):
             raise PlanError("a missing value is no category", do="leave it out of the list: it is always allowed")
         if any(isinstance(c, float) and c - c != 0 for c in plain):
             raise PlanError("a category must be a finite number or text")
 
-    def _told(self, alone: bool) -> set[tuple[Any, ...]]:
-        """What tells labels apart, as when their codes are looked up: else two groups could hold the same rows.
+    def _identities(self, alone: bool) -> set[tuple[Any, ...]]:
+        """What identifies each label, by the rule of ``code``: otherwise two groups could hold the same rows.
 
-        An interval goes by its text. Where intervals are ``alone`` no text need be made: two of them have the same if,
-        and only if, they lie between the same floats and are closed alike.
+        An interval is identified by its text. If all labels are intervals (``alone``), their edges do instead: two
+        intervals have the same text if and only if they have the same edges and are closed on the same sides.
         """
         if alone:
             return {(float(c.left), float(c.right), c.closed) for c in self.categories}
@@ -194,7 +194,7 @@ class CategoryDomain(Domain):
 
     @cached_property
     def _codes(self) -> dict[tuple[bool, Any], int]:
-        """True is not 1; an interval goes by its text too."""
+        """The position of each label. True and 1 are different labels; the text of an interval is also its label."""
         found: dict[tuple[bool, Any], int] = {}
         for i, known in enumerate(self.categories):
             found.setdefault((isinstance(known, bool), known), i)
@@ -223,9 +223,9 @@ class TextDomain(Domain):
 
 @dataclass(frozen=True)
 class UntypedDomain(TextDomain):
-    """Text of a column that no schema declares; it counts as a number wherever it is used as one.
+    """Text of a column that no schema declares. It is parsed as numbers wherever numbers are needed.
 
-    Guessing the type from the data would make the type an output of the data.
+    The type is not guessed from the data: the guess would be an output that depends on the data.
     """
 
     dtype: ClassVar[str] = "untyped"

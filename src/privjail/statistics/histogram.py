@@ -33,7 +33,7 @@ def binned(rows: Rows, expr: Expr, bins: Any, closed: str = "left") -> Cut:
     numpy's last interval takes its right edge in: it ends at the next float above it.
     """
     if isinstance(bins, int) and not isinstance(bins, bool):
-        edges = _equal_parts(rows, expr, bins)
+        edges = equal_parts(rows, expr, bins)
     else:
         edges = [float(exact(e, "an edge")) for e in bins]
     if closed == "right":
@@ -49,7 +49,8 @@ def intervals(tally: Tally) -> tuple[Interval, ...]:
     return (*labels[:-1], Interval(last.left, math.nextafter(last.right, -math.inf), "both"))
 
 
-def _equal_parts(rows: Rows, expr: Expr, bins: int) -> list[float]:
+def equal_parts(rows: Rows, expr: Expr, bins: int) -> list[float]:
+    """The edges of equal parts of a column's declared range."""
     domain = expr.domain
     if not isinstance(domain, (IntDomain, FloatDomain)):
         raise PlanError(f"bins need numbers, not {domain.dtype}")
