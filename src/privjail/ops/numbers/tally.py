@@ -13,7 +13,7 @@ from privjail.errors import PlanError, RowsError, unbounded
 from privjail.ops.rows.deciding import label_lit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, TimeDomain
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
 from privjail.plan.rows import Rows
@@ -76,9 +76,7 @@ class Tally(Value):
             raise PlanError(
                 f"{key} has no finite list of values, and which values occur is itself private",
                 plan=str(self.rows),
-                do='take days or months of it: .dt.date, .dt.to_period("M")'
-                if isinstance(key.domain, TimeDomain)
-                else "use a category column (schema or astype with categories), a bounded integer column, or cut()",
+                do="use a category column (schema or astype with categories), a bounded integer column, or cut()",
             )
         return tuple(labels)
 
