@@ -10,7 +10,7 @@ import pytest
 
 import pandas
 from privjail import pandas as pd
-from privjail.errors import DPError
+from privjail.errors import DPError, DPWarning
 
 from .seen import opened, pair, random_frame, same, seen, without_noise
 
@@ -87,8 +87,8 @@ def test_functions_of_finitely_many_values_are_called_here(both):
     bins = pd.cut(private.i, [-10, 0, 10])
     assert seen(bins.map(lambda interval: interval.mid)).dropna().isin([-5.0, 5.0]).all()
     same(private.j.map(pandas.Series({1: 10, 2: 20})), public.j.map({1: 10, 2: 20}).astype("Int64"))
-    with pytest.raises(DPError, match="code of the analyst"):
-        private.x.map(lambda v: v)
+    with pytest.raises(DPError):
+        private.x.map(math.sin)
     with pytest.raises(ZeroDivisionError):
         private.i.map(lambda v: 1 / v)  # the values are public: the error is the function's own
 
@@ -117,10 +117,11 @@ def test_types_of_columns_with_a_public_list(both):
     public, private = both
     same(private.c.astype("category"), public.c)
     assert private.c.astype(str).domain.categories == ("u", "v", "w")
-    assert private.j.astype("category").domain.categories == (1, 2, 3, 4, 5)
-    same(private.j.astype("category").cat.codes, public.j.astype("category").cat.codes.astype("Int64"))
-    assert private.j.astype("category").astype(str).domain.categories == ("1", "2", "3", "4", "5")
-    assert seen(private.b.astype("category")).dropna().tolist() == public.b.dropna().tolist()
+    with pytest.warns(DPWarning, match="all values"):
+        listed = private.j.astype("category")
+    assert listed.domain.categories == (1, 2, 3, 4, 5)
+    same(listed.cat.codes, public.j.astype("category").cat.codes.astype("Int64"))
+    assert listed.astype(str).domain.categories == ("1", "2", "3", "4", "5")
     with pytest.raises(DPError):
         private.s.astype("category")
 

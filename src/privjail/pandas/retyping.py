@@ -1,16 +1,15 @@
-"""astype from or to dates, spans of time and periods, and of columns with a public list of values."""
+"""astype from or to dates, spans of time and periods; texts of categories."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.cast import Categorise
 from privjail.ops.columns.recode import Recode
 from privjail.ops.rows.deciding import label_lit
 from privjail.pandas.dates import as_numbers, kind_of, parsed, shown_type
 from privjail.pandas.periods import unit_of
-from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain
+from privjail.plan.domain import CategoryDomain
 from privjail.plan.node import Lit
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 def retyped(series: PrivSeries, dtype: Any) -> Any:
     """astype from or to dates, spans and periods; None where neither is one."""
-    if getattr(dtype, "categories", None) is not None:
+    if getattr(dtype, "categories", None) is not None or str(dtype) == "category":
         return None
     kind, spelled = kind_of(series._expr), dtype.__name__ if isinstance(dtype, type) else str(dtype)
     to = {"datetime": "moment", "timedelta": "span", "period": "period"}.get(spelled.split("64")[0].split("[")[0])
@@ -30,7 +29,7 @@ def retyped(series: PrivSeries, dtype: Any) -> Any:
     if to == "period" and kind in ("moment", "period"):
         return series if kind == "period" else series.dt.to_period(spelled[7:-1])
     if not kind and to is None:
-        return _listed(series, spelled)
+        return _texts(series, spelled)
     if spelled in ("Int64", "int", "int64") and kind in ("moment", "span"):
         return series._new(as_numbers(series._expr))
     if spelled in ("str", "string", "object") and kind == "period":
@@ -43,16 +42,11 @@ def retyped(series: PrivSeries, dtype: Any) -> Any:
     )
 
 
-def _listed(series: PrivSeries, spelled: str) -> Any:
-    """Types of columns with a public list of values: it is their list of categories, and of their texts."""
+def _texts(series: PrivSeries, spelled: str) -> Any:
+    """Texts of categories are categories: their list is public."""
     domain = series.domain
-    if spelled == "category" and isinstance(domain, CategoryDomain):
-        return series
-    if spelled == "category" and isinstance(domain, (BoolDomain, IntDomain)) and domain.labels is not None:
-        return series._new(Categorise(series._expr, tuple(map(Lit.of, domain.labels)), 0))
     if spelled in ("str", "object") and isinstance(domain, CategoryDomain):
-        labels = [label for label in domain.categories if not isinstance(label, str)]
-        if not labels:
+        if all(isinstance(label, str) for label in domain.categories):
             return series
         names = [str(label) for label in domain.categories]
         if len(set(names)) == len(names):

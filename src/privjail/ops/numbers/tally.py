@@ -13,7 +13,7 @@ from privjail.errors import PlanError, RowsError, unbounded
 from privjail.ops.rows.deciding import label_lit
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import Distance, Number
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, TimeDomain
+from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
 from privjail.plan.rows import Rows
