@@ -82,9 +82,7 @@ class Tally(Value):
             raise PlanError(
                 f"{key} has no finite list of values, and which values occur is itself private",
                 plan=str(self.rows),
-                do='take days or months of it: .dt.date, .dt.to_period("M")'
-                if isinstance(key.domain, TimeDomain)
-                else _NAMED,
+                do=_NAMED,
             )
         return tuple(labels)
 
