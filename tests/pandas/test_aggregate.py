@@ -137,7 +137,7 @@ def test_cut_without_labels_gives_numbers_and_a_number_of_bins_takes_the_public_
     frame, private = pair(0)
     codes = pd.cut(private["i"], [-10, -3, 3, 10], labels=False)
     assert codes.dtype == "Int64" and codes.domain.range == (0, 2)
-    with pytest.warns(pj.DPWarning, match="schema"):
+    with pytest.warns(pj.DPWarning, match="declared range"):
         assert len(pd.cut(private["i"], 3).cat.categories) == 3
 
 
