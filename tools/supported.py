@@ -13,6 +13,7 @@ from pandas.api.typing import DataFrameGroupBy, SeriesGroupBy
 import pandas as plain
 from privjail import pandas as pd
 from privjail.errors import RefusedError
+from privjail.pandas.keywords import ANY, KEYWORDS
 
 SUPPORTED, WITH_EPS, REFUSED, PUBLIC = "supported", "supported with eps", "refused", "pandas' own"
 
@@ -109,7 +110,19 @@ def page() -> str:
         parts.append(f"## {title}\n\n" + ", ".join(f"{n} {status}" for status, n in count.items() if n) + ".\n")
         rows = [f"| `{n.name}` | {n.status} | {n.note.replace('|', chr(92) + '|')} |" for n in names]
         parts.append("\n".join(["| name | status | note |", "| --- | --- | --- |", *rows]) + "\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, arguments()])
+
+
+def arguments() -> str:
+    """Arguments that pandas takes and our methods do not: what is accepted without effect, and why the rest is not."""
+    rows = ["| argument | taken | otherwise |", "| --- | --- | --- |"]
+    for name, rule in sorted(KEYWORDS.items()):
+        free = ANY in rule.accepted
+        taken = "any value, without effect" if free else ", ".join(f"`{value!r}`" for value in rule.accepted) or "–"
+        other = f"{rule.why[0].upper()}{rule.why[1:]}." + ("" if free else f" Instead: {rule.instead}")
+        rows.append(f"| `{name}` | {taken} | {other.replace('|', chr(92) + '|')} |")
+    said = "Every argument of pandas that a method here does not take itself; `method.argument` is about one method."
+    return f"## Arguments\n\n{said}\n\n" + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def df() -> pd.PrivDataFrame:
         "days": {"type": "Int64", "range": [0, 60]},
         "cost": {"type": "Float64", "range": [0, 1000]},
     }
-    return pd.from_frame(frame, "stays", schema)
+    private = pd.from_frame(frame, "stays", schema)
+    private["long"] = private["days"] > 10
+    return private
 
 
 RELEASES: dict[str, Any] = {
@@ -75,6 +77,10 @@ FRAMES: dict[str, Any] = {
     "agg of lists": lambda d: d.groupby("ward")[["days", "cost"]].agg(["mean", "sum"], eps=1),
     "group describe": lambda d: d.groupby("ward")["days"].describe(eps=1),
     "cov": lambda d: d[["days", "cost"]].cov(eps=1),
+    "pivot": lambda d: d.pivot_table(values="cost", index="ward", columns="long", aggfunc="mean", eps=1),
+    "pivot of lists": lambda d: d.pivot_table(
+        values="cost", index="ward", columns="long", aggfunc=["mean", "sum"], eps=1
+    ),
 }
 
 
@@ -132,6 +138,12 @@ def test_a_vector_that_was_changed_in_place_does_not_state_an_error(df: Any) -> 
     with pytest.raises(pj.PlanError, match="changed in place"):
         x.interval()
     assert str(x)
+
+
+def test_a_pivot_says_which_of_its_cells_are_not_reliable(df: Any) -> None:
+    found = df.pivot_table(values="days", index="ward", columns="long", aggfunc="mean", eps=1)
+    assert "unreliable: empty, False (perhaps no row" in str(found)
+    assert found.interval().loc["a", False].tolist() == pytest.approx([5.0, 5.0], abs=1.0)
 
 
 def test_what_cannot_be_relied_on_says_so(df: Any) -> None:

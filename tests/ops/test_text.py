@@ -102,6 +102,10 @@ def test_texts_do_not_grow_without_limit():
     assert check_row_wise(Concat(x, x), growing(data)) == {"a" * 1000, None, "a" * 64, "a" * 62}
     for expr in (applied("replace", x, "a", "b" * 32), applied("substitute", x, "a", "b" * 32)):
         assert check_row_wise(expr, growing(data)) == {None, "b" * 992}
+    long = (("ab" * 600,),)  # what becomes no longer than it is stays, however long that is
+    assert check_row_wise(applied("replace", x, "a", "c"), growing(long)) == {"cb" * 600}
+    assert check_row_wise(applied("substitute", x, "a+", ""), growing(long)) == {"b" * 600}
+    assert check_row_wise(applied("substitute", x, "(a)", r"\1\1"), growing(long)) == {None}
 
 
 @covers("property", "concat")

@@ -192,12 +192,44 @@ def test_differences(both):
     same(stay.dt.ceil("h"), want.dt.ceil("h").astype("timedelta64[us]"))
 
 
+def test_other_types(both):
+    public, private = both
+    months, want = private.t.dt.to_period("M"), public.t.dt.to_period("M")
+    there = public.t.notna()
+    assert seen(months.astype(str)).astype(object)[there].tolist() == want.astype(str)[there].tolist()
+    assert (
+        seen(private.t.dt.date.astype(str)).astype(object)[there].tolist()
+        == public.t.dt.date[there].astype(str).tolist()
+    )
+    same(private.t.astype("datetime64[ns]"), public.t.astype("datetime64[us]"))
+    same(private.when.astype("datetime64[us]"), pandas.to_datetime(public.when).astype("datetime64[us]"))
+    same(private.t.astype("period[M]"), want)
+    assert (
+        seen(private.t.astype("int64"))[there].tolist()
+        == public.t[there].astype("datetime64[us]").astype("int64").tolist()
+    )
+    stay = private.t - private.u
+    same(stay.astype("timedelta64[s]"), (public.t - public.u).astype("timedelta64[us]"))
+    for wrong in (
+        lambda: private.t.astype(str),
+        lambda: stay.astype(float),
+        lambda: months.astype(int),
+        lambda: private.x.astype("timedelta64[s]"),
+    ):
+        with pytest.raises(DPError):
+            wrong()
+    with without_noise():
+        counts = private.groupby(months.astype(str)).size().reveal(eps=1)
+        assert counts["1966-03"] == (want == "1966-03").sum()
+
+
 def test_moved_dates(both):
     public, private = both
     step = pandas.Timedelta("36h")
     for delta in (step, step.to_pytimedelta(), step.to_timedelta64(), pandas.offsets.Hour(36)):
         same(private.t + delta, (public.t + step).astype("datetime64[us]"))
         same(private.t - delta, (public.t - step).astype("datetime64[us]"))
+    same(private.t + pandas.DateOffset(days=1, hours=12), (public.t + step).astype("datetime64[us]"))
     same(delta + private.t, (public.t + step).astype("datetime64[us]"))
     days = pandas.to_timedelta(public.x.astype(int), unit="D")
     same(private.t + pd.to_timedelta(private.x, unit="D"), (public.t + days).astype("datetime64[us]"))

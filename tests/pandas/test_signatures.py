@@ -15,10 +15,14 @@ from tests.pandas.signatures import PLAIN, differences, methods
 
 #: Where the first arguments have other names, and mean the same; or, for read_parquet, another thing: a schema.
 OTHER_NAMES = {
+    ("DataFrame", "apply"),
+    ("DataFrame", "eval"),
     ("DataFrame", "filter"),
     ("DataFrame", "hist"),
     ("DataFrame", "resample"),
+    ("Series", "apply"),
     ("Series", "map"),
+    ("Series", "transform"),
     ("pandas", "read_csv"),
     ("pandas", "read_parquet"),
 }

@@ -104,6 +104,8 @@ LINES = {
 def test_free_text_and_categories_are_as_in_pandas(both, line):
     public, private = both
     want = listed(LINES[line](public["s"]))
+    if line.startswith(("startswith", "endswith", "contains", "match", "fullmatch", "is")):
+        want = [bool(x) for x in want]  # pandas' own text, unlike its "string", says False where it is missing
     assert listed(seen(LINES[line](private["s"]))) == want
     assert listed(seen(LINES[line](private["c"]))) == want
 
@@ -128,7 +130,9 @@ BY_LABEL = {
 @pytest.mark.parametrize("line", BY_LABEL)
 def test_labels_of_categories_know_all_of_pandas(both, line):
     public, private = both
-    assert listed(seen(BY_LABEL[line](private["c"]))) == listed(BY_LABEL[line](public["s"].astype(object)))
+    want = listed(BY_LABEL[line](public["s"].astype(object)))
+    want = [bool(x) for x in want] if line == "look around" or line.startswith("is") else want
+    assert listed(seen(BY_LABEL[line](private["c"]))) == want
     with pytest.raises(DPError):
         BY_LABEL[line](private["s"])
 

@@ -73,7 +73,9 @@ class Program:
         if kind == 5:
             return df["note"].str.contains(self.pick("a", "", "ß", "\n"))
         if kind == 6:
-            return df["born"].dt.month > r.randrange(0, 13)
+            return self.pick(
+                df["born"].dt.month > r.randrange(0, 13), df["born"] >= "1966-02-28", df["born"].dt.year == 1970
+            )
         if kind == 7:
             return ~(df["grade"] == self.pick(1, 2, 3, 4))
         return df["member"]
@@ -100,6 +102,11 @@ class Program:
             lambda: df["note"].astype(pandas.CategoricalDtype(["a", "", "ΑΒΓ"])),
             lambda: df["born"].dt.year, lambda: df["born"].dt.dayofweek, lambda: df["city"].str.startswith("K"),
             lambda: df["age"] > df["grade"].astype("int"),
+            lambda: (pandas.Timestamp("2030-01-02") - df["born"]).dt.days, lambda: df["born"].dt.isocalendar().week,
+            lambda: df["born"].dt.is_month_end, lambda: df["note"].str.count("[a-x]"), lambda: x % 1.5,
+            lambda: (df["note"] + "-" + df["city"]).str.len(), lambda: df["grade"].map(lambda g: g * g),
+            lambda: df["note"].str.extract("(.)$", expand=False).str.len(), lambda: df["city"].cat.codes,
+            lambda: pd.cut(x, [-float("inf"), 5, float("inf")]), lambda: x.round(-1),
         )()  # fmt: skip
 
     def show(self, released: Any) -> None:
@@ -166,6 +173,9 @@ RELEASES: list[Callable[[Program, Any], Any]] = [
     lambda p, df: p.show(df.groupby(["city", "grade"])[["age", "income"]].sum().reveal(eps=1)),
     lambda p, df: p.show(df.groupby("city")["age"].count().reveal(rho=0.5)),
     lambda p, df: p.show(df.groupby("member")["age"].mean(eps=1)),
+    lambda p, df: p.show(df.resample(p.pick("YE", "10YE", "QS"), on="born").size().reveal(eps=1)),
+    lambda p, df: p.show(df.groupby(df["born"].dt.to_period("Y"))["age"].sum().reveal(eps=1)),
+    lambda p, df: p.show(df["born"].min(eps=1)),
     lambda p, df: p.show(df.groupby("member")["income"].median(eps=1)),
     lambda p, df: p.show(pd.crosstab(df["city"], df[p.label(df)]).reveal(eps=1)),
     lambda p, df: p.show(pd.crosstab(df["city"], df["grade"]).sum(axis=p.pick(0, 1)).reveal(eps=1)),

@@ -6,7 +6,7 @@ them. Only what takes numbers out or puts them in another order keeps what is kn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -256,6 +256,13 @@ def frame_of(columns: Mapping[Any, Iterable[Any]], index: Any = None) -> Release
     made = pd.DataFrame(plain, index=index)
     facts = [each for row in zip(*known, strict=True) for each in row]
     return released_frame(made, facts if len(facts) == made.size else [None] * made.size)
+
+
+def reshaped(found: ReleasedFrame, step: Callable[[pd.DataFrame], pd.DataFrame]) -> ReleasedFrame:
+    """The same numbers laid out differently: each keeps what is known about it."""
+    places = np.arange(found.size, dtype=float).reshape(found.shape)
+    order = np.ravel(step(pd.DataFrame(places, index=found.index, columns=found.columns)).to_numpy())
+    return released_frame(step(found.to_plain()), [None if i != i else found._facts[int(i)] for i in order])
 
 
 def frame_of_rows(rows: Sequence[Any], index: Any) -> ReleasedFrame:

@@ -4,7 +4,7 @@ Names, arguments and meaning are those of pandas with nullable types and groupby
 
 - counts and sums are private numbers, to be released; ``mean``, ``quantile``, ``describe``, … take ``eps``;
 - what pandas makes an exception over data (a cast that fails) or infinite (x / 0) is a missing value;
-- a comparison with a missing value is missing in every type, also for categories and times;
+- what is done with the order or the total of counts is done after their release;
 - rows have no labels: columns meet only if they have the same rows in the same order;
 - a column that no schema declares is ``untyped``: text, and a number wherever it is used as one.
 """

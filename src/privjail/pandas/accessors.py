@@ -127,7 +127,7 @@ class Categories:
         if not isinstance(domain, CategoryDomain):
             raise RefusedAttribute(
                 f"PrivSeries.cat is refused: a {type_name(domain)} column has no categories",
-                do="use .astype(pandas.CategoricalDtype([…]))",
+                do='name them: `df["a"].astype(pd.CategoricalDtype([1, 2, 3]))`',
             )
         return domain
 
@@ -135,5 +135,6 @@ class Categories:
 
         def __getattr__(self, name: str) -> Any:
             raise RefusedAttribute(
-                f".cat.{name} is not offered", do="use .map(dict) or .astype(pandas.CategoricalDtype([…]))"
+                f".cat.{name} is not offered: which categories occur is private",
+                do='keep all, or name some: `df["g"].cat.set_categories(["x"])`; or .map(dict)',
             )

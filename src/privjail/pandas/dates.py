@@ -105,7 +105,7 @@ def span_of(value: Any) -> int:
             do='write pd.Timedelta("2 days"), or use .dt.days',
         )
     try:
-        found = pandas.Timedelta(value)
+        found = pandas.Timedelta(**value.kwds) if _fixed_days(value) else pandas.Timedelta(value)
     except ValueError:
         raise PlanError(f"{value!r} is no span of time", do='write it as "2 days" or "36 hours"') from None
     if is_missing_date(found):
@@ -116,10 +116,17 @@ def span_of(value: Any) -> int:
 def is_span(value: Any) -> bool:
     """Whether a constant is a span of time; offsets of pandas are, if their length is fixed."""
     if type(value).__module__.startswith("pandas") and hasattr(value, "freqstr") and not hasattr(value, "ordinal"):
-        if _no_nanos(value):
+        if _no_nanos(value) and not _fixed_days(value):
             raise PlanError(f"an offset of {value.freqstr} has no fixed length", do="add days: + pd.Timedelta(days=30)")
         return True
     return isinstance(value, datetime.timedelta) or _of_numpy(value, "m")
+
+
+def _fixed_days(value: Any) -> bool:
+    """pd.DateOffset(days=3): one step of days, hours, … and nothing else."""
+    lengths = {"weeks", "days", "hours", "minutes", "seconds", "microseconds"}
+    steps = set(getattr(value, "kwds", None) or ())
+    return type(value).__name__ == "DateOffset" and bool(steps) and steps <= lengths and bool(value.n == 1)
 
 
 def _no_nanos(value: Any) -> bool:

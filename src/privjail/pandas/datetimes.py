@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
@@ -41,22 +42,28 @@ MOST_TEXTS = 50_000  # different texts that strftime may give
 LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 #: The coarsest periods that determine what a directive of strftime shows.
 DIRECTIVES = {"Y": "YyGC", "M": "mbBh", "D": "dajAuwUWVxDFe", "h": "HIp", "min": "MR", "s": "SXTr"}
+_PARTS = 'use `df["t"].dt.hour`, `df["t"].dt.minute`, `df["t"].dt.second`'
+_MICRO = 'moments are held to the microsecond: `df["t"].dt.microsecond`'
+_ZONE = 'dates have no time zone here: leave it out, or shift them, `df["t"] + pd.Timedelta(hours=9)`'
+_WEEK = 'use `df["t"].dt.isocalendar().week`'
 INSTEAD = {
-    "time": "use .dt.hour, .dt.minute and .dt.second",
-    "timetz": "use .dt.hour, .dt.minute and .dt.second",
-    "tz": "dates have no time zone here",
-    "tz_localize": "dates have no time zone here: leave it out",
-    "tz_convert": 'dates have no time zone here: shift them, as in df["t"] + pd.Timedelta(hours=9)',
-    "week": "use .dt.isocalendar().week",
-    "weekofyear": "use .dt.isocalendar().week",
-    "nanosecond": "moments are held to the microsecond",
-    "nanoseconds": "spans are held to the microsecond",
-    "freq": 'name the frequency yourself: .dt.to_period("M")',
-    "to_pydatetime": "it would show rows: release counts by .dt.date instead",
-    "to_pytimedelta": "it would show rows: release .dt.days instead",
-    "qyear": "use .dt.year",
-    "unit": "moments are held to the microsecond",
-    "as_unit": "leave it out: moments are held to the microsecond",
+    "time": _PARTS,
+    "timetz": _PARTS,
+    "tz": _ZONE,
+    "tz_localize": _ZONE,
+    "tz_convert": _ZONE,
+    "week": _WEEK,
+    "weekofyear": _WEEK,
+    "nanosecond": _MICRO,
+    "nanoseconds": _MICRO,
+    "unit": _MICRO,
+    "as_unit": _MICRO,
+    "freq": 'name the frequency yourself: `df["t"].dt.to_period("M")`',
+    "asfreq": 'name the frequency yourself: `df["t"].dt.to_period("M")`',
+    "to_pydatetime": 'it would show rows: `df["t"].dt.date.value_counts().reveal(eps=0.1)`',
+    "to_pytimedelta": 'it would show rows: `(df["t"] - pd.Timestamp("2024-01-01")).dt.days.mean(eps=0.1)`',
+    "components": 'take one part: `(df["t"] - pd.Timestamp("2024-01-01")).dt.days`',
+    "qyear": 'use `df["t"].dt.year`',
 }
 
 
@@ -67,7 +74,7 @@ class DateTimes:
         if not kind_of(series._expr):
             raise RefusedAttribute(
                 f"PrivSeries.dt is refused: a {type_name(series.domain)} column holds no dates",
-                do='declare the column as "datetime" in the schema, or use pd.to_datetime(column)',
+                do='declare the column as "datetime" in the schema, or use `pd.to_datetime(df["s"])`',
             )
         self._series = series
 
@@ -388,7 +395,8 @@ class DateTimes:
     def _span(self) -> Expr:
         if kind_of(self._series._expr) != "span":
             raise PlanError(
-                "this is a part of a span of time", do='subtract dates first: (df["out"] - df["in"]).dt.days'
+                "this is a part of a span of time",
+                do='subtract dates first: `(df["t"] - pd.Timestamp("2024-01-01")).dt.days`',
             )
         return as_numbers(self._series._expr)
 
@@ -428,8 +436,12 @@ class DateTimes:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(name)
-            named = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
-            raise RefusedAttribute(f".dt.{name} is not offered", do=INSTEAD.get(name, f"use one of {named}"))
+            names = [n for n in dir(type(self)) if not n.startswith("_")]
+            near = get_close_matches(name, names, 3)
+            other = f"did you mean {', '.join(near)}?" if near else f"use one of {', '.join(names)}"
+            raise RefusedAttribute(
+                f".dt.{name} is not offered: dates here have no such part", do=INSTEAD.get(name, other)
+            )
 
 
 def _timedelta(us: int) -> Any:

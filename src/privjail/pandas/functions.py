@@ -44,10 +44,12 @@ def cut(x: Any, bins: Any, *, right: bool = True, labels: Any = None, include_lo
     edges = tuple([literal(float(b) if isinstance(b, float) else b) for b in bins])
     if not all([isinstance(e.value, (int, float)) for e in edges]):
         raise PlanError("the edges of cut must be numbers")
-    if labels is False:
+    numbered = labels is False
+    if numbered:
         labels = list(range(len(edges) - 1))
     lits = None if labels is None else tuple(literal(label) for label in labels)
-    return x._new(Cut(numeric(x._expr), edges, lits, int(right), int(include_lowest)))
+    found = x._new(Cut(numeric(x._expr), edges, lits, int(right), int(include_lowest)))
+    return found.astype("Int64") if numbered else found
 
 
 @function

@@ -608,15 +608,16 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | pandas.Series[float]:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries:
         """A quantile (or several, sharing eps) in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)
         """
         if isinstance(q, (list, tuple)):
-            rows: Any = self._each_row("quantile", eps, q=q)
-            stacked: pandas.Series[float] = rows.stack().rename(self._name)
-            return stacked
+            from privjail.answers.released import released_series
+
+            rows = self._each_row("quantile", eps, q=q)
+            return released_series(rows.stack().rename(self._name), rows._facts)
         return self._each_group("quantile", eps, q=q)
 
 

@@ -9,11 +9,13 @@ from privjail.opening import columns_of, open_csv, open_frame, open_parquet
 from privjail.ops.rows.source import Source
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import to_datetime
+from privjail.pandas.priced import function
 
 
+@function
 def read_csv(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None,
-    sep: str = ",", parse_dates: Any = None,
+    sep: str = ",", usecols: Any = None, parse_dates: Any = None,
 ) -> PrivDataFrame:  # fmt: skip
     """Open a CSV file as a private table.
 
@@ -24,9 +26,11 @@ def read_csv(
     becomes a number where it is computed with, compared with a number, or clipped. ``parse_dates``: columns to read as
     dates, written as 2024-01-31 (their range is then to be given by clip); those that the schema declares are dates.
     """
-    return with_dates(_table(open_csv(path, sep, schema, budget, unit, max_rows_per_unit)), parse_dates)
+    table = with_dates(_table(open_csv(path, sep, schema, budget, unit, max_rows_per_unit)), parse_dates)
+    return table if usecols is None else table[list(usecols)]
 
 
+@function
 def read_parquet(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None
 ) -> PrivDataFrame:

@@ -41,17 +41,27 @@ def pivot(
     if margins and (several or isinstance(aggfunc, Mapping)):
         raise PlanError("margins are offered for one statistic at a time", do='aggfunc="mean"')
     spec = aggfunc if isinstance(aggfunc, Mapping) else dict.fromkeys(chosen, aggfunc)
-    parts = 1 if not margins or _additive(aggfunc) else 1 + bool(down) + bool(across) + bool(down and across) - 1 or 1
+    parts = 1
     if margins and not _additive(aggfunc):
         parts = 4 if down and across else 2
     share = amount(eps) / parts if parts > 1 else eps
-    found = table.groupby([*down, *across]).agg(spec, eps=share)
-    shaped = _unstacked(found, len(across), several, values)
+    found: Any = table.groupby([*down, *across]).agg(spec, eps=share)
+    from privjail.answers.released import reshaped
+
+    shaped: Any = reshaped(found, lambda t: _unstacked(t, len(across), several, values))
     if margins:
+        shaped = shaped.to_plain()  # margins are sums, whose errors are others
         one = values is not None and not isinstance(values, (list, tuple))
+        table = _with_keys(table, [*down, *across])
         total = _totals(table, down, across, spec, share, _additive(aggfunc), one)
         shaped = _with_margins(shaped, bool(down), bool(across), margins_name, total)
     return shaped if fill_value is None else shaped.fillna(fill_value)
+
+
+def _with_keys(table: PrivDataFrame, keys: list[Any]) -> PrivDataFrame:
+    """The rows that are in some cell: pandas' margins leave out rows without a key, too."""
+    named = [k for k in keys if not isinstance(k, PrivSeries)]
+    return table.dropna(subset=named) if len(named) == len(keys) else table
 
 
 def _values(table: PrivDataFrame, values: Any, keys: list[Any], aggfunc: Any) -> list[Any]:

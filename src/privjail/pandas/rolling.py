@@ -46,6 +46,15 @@ class Rolling:
 
         >>> x = df["cost"].rolling(3).count()
         """
+        there = self._series.notna().astype("Int64")
+        shifted = [there.shift(k) for k in range(self._window)]
+        if self._least is None:
+            return reduce(add, shifted)
+        rows = reduce(add, [each.notna().astype("Int64") for each in shifted])
+        return reduce(add, [each.fillna(0) for each in shifted]).where(rows >= self._least)
+
+    def _present(self) -> PrivSeries:
+        """How many values each window has, also where it is cut off by the first row."""
         return reduce(add, [each.notna().astype("Int64") for each in self._shifted()])
 
     def sum(self) -> PrivSeries:
@@ -56,14 +65,14 @@ class Rolling:
         if self._least is None:
             return reduce(add, self._shifted())
         filled = reduce(add, [each.fillna(0) for each in self._shifted()])
-        return filled.where(self.count() >= self._least)
+        return filled.where(self._present() >= self._least)
 
     def mean(self) -> PrivSeries:
         """The mean of each window.
 
         >>> x = df["cost"].rolling(3).mean()
         """
-        return self.sum() / (self._window if self._least is None else self.count())
+        return self.sum() / (self._window if self._least is None else self._present())
 
     def var(self, ddof: int = 1) -> PrivSeries:
         """The variance of each window.

@@ -36,6 +36,7 @@ from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.retyping import retyped
 from privjail.pandas.rolling import Rolling
 from privjail.pandas.show import facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
@@ -468,6 +469,9 @@ class PrivSeries(Operators):
         >>> df["age"].astype("Float64").dtype
         'Float64'
         """
+        of_time: Self | None = retyped(self, dtype)
+        if of_time is not None:
+            return of_time
         categories = getattr(dtype, "categories", None)
         if categories is not None:
             lits = tuple(literal(c) for c in categories)
@@ -480,7 +484,7 @@ class PrivSeries(Operators):
             if values is None:
                 raise PlanError(
                     "which categories occur is private, so they must be given",
-                    do="astype(pandas.CategoricalDtype([…]))",
+                    do='name them: `df["s"].astype(pd.CategoricalDtype(["one", "two"]))`',
                 )
             warn("the categories are all values that the column can hold; pandas takes those that occur")
             return self._new(Categorise(self._expr, tuple(literal(key) for key, _ in values), 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
@@ -31,12 +32,13 @@ BY_LABEL = {
     "istitle", "isupper", "isascii", "ljust", "normalize", "partition", "rfind", "rindex", "rjust", "rpartition",
     "rsplit", "slice_replace", "swapcase", "title", "translate", "wrap",
 }  # fmt: skip
+_FIRST = '`df["s"].str.extract("([a-z]+)")` for the first, `df["s"].str.count("[a-z]+")` for their number'
 _MANY = "how many matches a text has is private"
 REFUSED = {
-    "findall": (_MANY, "use .str.extract(pattern) for the first, or .str.count(pattern)"),
-    "extractall": (_MANY, "use .str.extract(pattern) for the first, or .str.count(pattern)"),
-    "join": ("a column holds texts, not lists", "use + or .str.cat(other, sep=…)"),
-    "get_dummies": ("which parts occur is private", 'test for each: df["a"].str.contains("word", regex=False)'),
+    "findall": (_MANY, _FIRST),
+    "extractall": (_MANY, _FIRST),
+    "join": ("a column holds texts, not lists", '`df["s"] + "-" + df["s"]`'),
+    "get_dummies": ("which parts occur is private", 'test for each: `df["s"].str.contains("word", regex=False)`'),
 }  # fmt: skip
 
 
@@ -48,11 +50,12 @@ class Strings:
         if not isinstance(domain, (TextDomain, CategoryDomain)):
             raise RefusedAttribute(
                 f"PrivSeries.str is refused: a {type_name(domain)} column holds no text",
-                do='use .astype("string") first',
+                do='convert it first: `df["a"].astype("string").str.len()`',
             )
         if isinstance(domain, CategoryDomain) and not all(isinstance(label, str) for label in domain.categories):
             raise RefusedAttribute(
-                "PrivSeries.str is refused: the categories are no text", do='use .astype("string") first'
+                "PrivSeries.str is refused: the categories are no text",
+                do='convert it first: `df["a"].astype("string").str.len()`',
             )
         self._series = series
         self._labels = domain.categories if isinstance(domain, CategoryDomain) else None
@@ -175,14 +178,14 @@ class Strings:
 
     # -- tests
 
-    def startswith(self, pat: Any, na: bool | None = None) -> PrivSeries:
+    def startswith(self, pat: Any, na: bool | None = False) -> PrivSeries:
         """Whether the text begins with a public text, or one of several.
 
         >>> x = df["ward"].str.startswith("s")
         """
         return self._filled(self._any_of("startswith", pat), na)
 
-    def endswith(self, pat: Any, na: bool | None = None) -> PrivSeries:
+    def endswith(self, pat: Any, na: bool | None = False) -> PrivSeries:
         """Whether the text ends with a public text, or one of several.
 
         >>> x = df["ward"].str.endswith("y")
@@ -199,7 +202,7 @@ class Strings:
         return result
 
     def contains(
-        self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None, regex: bool = True
+        self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False, regex: bool = True
     ) -> PrivSeries:
         """Whether the text contains a pattern, or a plain text.
 
@@ -214,7 +217,7 @@ class Strings:
             found = self._apply("matches", _pattern(pat, case, flags))
         return self._filled(found, na)
 
-    def match(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None) -> PrivSeries:
+    def match(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False) -> PrivSeries:
         """Whether the text begins with a pattern.
 
         >>> x = df["patient"].str.match("P[0-9]+")
@@ -223,7 +226,7 @@ class Strings:
             return self._filled(self._series_by_label("match", pat, case=case, flags=flags), na)
         return self._filled(self._apply("matches", _pattern(pat, case, flags, r"\A(?:", ")")), na)
 
-    def fullmatch(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = None) -> PrivSeries:
+    def fullmatch(self, pat: str, case: bool = True, flags: int = 0, na: bool | None = False) -> PrivSeries:
         """Whether all of the text is a pattern.
 
         >>> x = df["patient"].str.fullmatch("P[0-9]{4}")
@@ -261,7 +264,9 @@ class Strings:
         return self._made_of("isspace", r"\s")
 
     def _made_of(self, name: str, chars: str) -> PrivSeries:
-        return self._series_by_label(name) if self._labels is not None else self.fullmatch(f"{chars}+")
+        if self._labels is None:
+            return self.fullmatch(f"{chars}+")
+        return self._filled(self._series_by_label(name), na=False)
 
     def count(self, pat: str, flags: int = 0) -> PrivSeries:
         """How often a pattern occurs.
@@ -274,6 +279,7 @@ class Strings:
 
     @staticmethod
     def _filled(answer: PrivSeries, na: bool | None) -> PrivSeries:
+        """Where the text is missing: False, as pandas' own text has it, or what was asked for."""
         return answer if na is None or is_missing(na) else answer.fillna(na)
 
     # -- parts
@@ -437,17 +443,21 @@ class Strings:
             if name.startswith("_"):
                 raise AttributeError(name)
             if name in BY_LABEL and self._labels is not None:
+                if name.startswith("is"):
+                    return lambda: self._filled(self._by_label(name), na=False)
                 return lambda *args, **kwargs: self._by_label(name, *args, **kwargs)
             if name in REFUSED:
                 why, instead = REFUSED[name]
                 raise RefusedAttribute(f".str.{name} is not offered: {why}", do=instead)
             if name in BY_LABEL:
                 raise RefusedAttribute(
-                    f".str.{name} is not offered on free text",
-                    do="declare the column as a category, or use .str.lower(), .str.extract(…), .str.fullmatch(…)",
+                    f".str.{name} is not offered on free text: categories have it",
+                    do='declare a category, or use `df["s"].str.lower()`, `df["s"].str.extract("([a-z]+)")`',
                 )
-            named = ", ".join(n for n in dir(type(self)) if not n.startswith("_"))
-            raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {named}")
+            names = [n for n in dir(type(self)) if not n.startswith("_")]
+            near = get_close_matches(name, names, 3)
+            do = f"did you mean {', '.join(near)}?" if near else f"use one of {', '.join(names)}"
+            raise RefusedAttribute(f".str.{name} is not offered: there is no such function of text", do=do)
 
 
 class Parts:

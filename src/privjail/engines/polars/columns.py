@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.text import Concat, Text
 from privjail.ops.numbers.tally import rounded, sum_grid
 from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
@@ -81,8 +82,10 @@ def to_polars(order: list[Expr]) -> pl.Expr:
 
 
 def width(expression: Expr) -> int:
-    """Bytes of one row of a column, about."""
-    return 64 if isinstance(expression.domain, TextDomain) else 8
+    """Bytes of one row of a column, about. Texts that operations made can be long."""
+    if not isinstance(expression.domain, TextDomain):
+        return 8
+    return 1024 if isinstance(expression, (Concat, Text)) else 64
 
 
 def pieces(length: int, row_bytes: int) -> list[tuple[int, int]]:

@@ -41,8 +41,16 @@ class Function(NamedTuple):
     nulls: bool = False  # the result can be null where the text is not
 
 
-def _short(made: str) -> str | None:
-    return made if len(made) <= MOST_MADE else None
+def _grown(length: Any, count: Any, old: int, new: int, groups: int) -> Any:
+    """The most characters of a text in which ``count`` matches of at least ``old`` characters are replaced.
+
+    ``new``: characters of the replacement itself; ``groups``: how many groups it names, each a part of the text.
+    """
+    return length * (1 + groups) + count * (new - old)
+
+
+def _fits(grown: int, length: int) -> bool:
+    return grown <= max(MOST_MADE, length)
 
 
 def _part(text: str, separator: str, i: int, most: int) -> str | None:
@@ -55,13 +63,25 @@ def _group(text: str, pattern: str, group: int) -> str | None:
     return None if hit is None else hit[group]
 
 
-def _replaced(text: str, pattern: str, new: str) -> str | None:
-    made = (
-        read_replaced(pattern)
-        .python(False)
-        .sub(lambda hit: "".join(x if isinstance(x, str) else hit[x] or "" for x in template(pattern, new)), text)
+def _replaced(text: str, old: str, new: str) -> str | None:
+    return (
+        text.replace(old, new) if _fits(_grown(len(text), text.count(old), len(old), len(new), 0), len(text)) else None
     )
-    return _short(made)
+
+
+def _substituted(text: str, pattern: str, new: str) -> str | None:
+    found, parts = read_replaced(pattern).python(False), template(pattern, new)
+    count = sum(1 for _ in found.finditer(text))
+    if not _fits(_grown(len(text), count, 1, *_sizes(pattern, new)), len(text)):
+        return None
+    return found.sub(lambda hit: "".join(x if isinstance(x, str) else hit[x] or "" for x in parts), text)
+
+
+def _sizes(pattern: str, new: str) -> tuple[int, int]:
+    """How many characters a replacement has, and how many groups it names."""
+    parts = template(pattern, new)
+    texts = [x for x in parts if isinstance(x, str)]
+    return sum(map(len, texts)), len(parts) - len(texts)
 
 
 def _padded(text: str, width: int, side: str, fill: str) -> str:
@@ -79,7 +99,7 @@ FUNCTIONS: dict[str, Function] = {
     "endswith": Function((TEXT,), BoolDomain, str.endswith),
     "contains": Function((TEXT,), BoolDomain, lambda s, part: part in s),
     "slice": Function((PLACE, PLACE), TextDomain, lambda s, start, stop: s[start:stop]),
-    "replace": Function((TEXT, TEXT), TextDomain, lambda s, old, new: _short(s.replace(old, new)), True),
+    "replace": Function((TEXT, TEXT), TextDomain, _replaced, True),
     "pad": Function((COUNT, TEXT, TEXT), TextDomain, _padded),
     "zfill": Function((COUNT,), TextDomain, str.zfill),
     # The part of a text between separators; cut at most so many times (0: at all of them).
@@ -87,7 +107,7 @@ FUNCTIONS: dict[str, Function] = {
     # The next four take a pattern of pattern.py.
     "matches": Function((TEXT,), BoolDomain, lambda s, pattern: read(pattern).python().search(s) is not None),
     "extract": Function((TEXT, COUNT), TextDomain, _group, True),
-    "substitute": Function((TEXT, TEXT), TextDomain, _replaced, True),
+    "substitute": Function((TEXT, TEXT), TextDomain, _substituted, True),
     "count": Function(
         (TEXT,), IntDomain, lambda s, pattern: sum(1 for _ in read_replaced(pattern).python(False).finditer(s))
     ),
@@ -98,8 +118,8 @@ FUNCTIONS: dict[str, Function] = {
 class Text(Expr):
     """One text function, applied to each value; null stays null.
 
-    Domain: any text, true/false, or a whole number ≥ 0. Null where there is no such part or match, and where a text
-    would become longer than 1,000 characters: without a limit, twenty replacements could fill the jail's memory.
+    Domain: any text, true/false, or a whole number ≥ 0. Null where there is no such part or match, and where a
+    replacement could make a text longer than 1,000 characters: without a limit, a few of them fill the jail's memory.
     """
 
     kind = "text"
@@ -126,10 +146,9 @@ class Text(Expr):
         import polars as pl
 
         arguments = [each.value for each in self.arguments]
-        found = _POLARS[self.f](inputs[0].str, *arguments)
-        if self.f in ("len", "count"):
-            return found.cast(pl.Int64())
-        return pl.when(found.str.len_chars() <= MOST_MADE).then(found) if self.f in ("replace", "substitute") else found
+        column = _kept(self.f, inputs[0], arguments) if self.f in ("replace", "substitute") else inputs[0]
+        found = _POLARS[self.f](column.str, *arguments)
+        return found.cast(pl.Int64()) if self.f in ("len", "count") else found
 
     def python(self, *inputs: Any) -> Any:
         return FUNCTIONS[self.f].python(inputs[0], *(each.value for each in self.arguments))
@@ -154,6 +173,21 @@ def _check(f: str, arguments: list[Any]) -> None:
         read_replaced(arguments[0])
     if f == "substitute":
         template(*arguments)
+
+
+def _kept(f: str, column: Any, arguments: list[Any]) -> Any:
+    """The texts that do not become too long, so that none is ever made."""
+    import polars as pl
+
+    old, new = arguments
+    length = column.str.len_chars().cast(pl.Int64())
+    if f == "replace":
+        count = column.str.count_matches(old, literal=True).cast(pl.Int64())
+        grown = _grown(length, count, len(old), len(new), 0)
+    else:
+        count = column.str.count_matches(read_replaced(old).rust(False)).cast(pl.Int64())
+        grown = _grown(length, count, 1, *_sizes(old, new))
+    return pl.when(grown <= pl.max_horizontal(length, pl.lit(MOST_MADE, dtype=pl.Int64()))).then(column)
 
 
 def _sliced(column: Any, start: int | None, stop: int | None) -> Any:
@@ -228,7 +262,7 @@ class Concat(Expr):
         return pl.when(a.str.len_chars() + b.str.len_chars() <= MOST_MADE).then(a + b)
 
     def python(self, *inputs: Any) -> Any:
-        return _short(inputs[0] + inputs[1])
+        return inputs[0] + inputs[1] if len(inputs[0]) + len(inputs[1]) <= MOST_MADE else None
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} + {inputs[1]})"

@@ -25,6 +25,12 @@ ADDED_AT_ONCE = 1 << 22  # amounts that are added as floats
 ONE = Fraction(1)
 
 
+_NAMED = (
+    "name the values, .astype(pd.CategoricalDtype([…])); bound whole numbers, .clip(0, 100); or put numbers into "
+    "intervals, pd.cut(…, [0, 10, 20])"
+)
+
+
 @node
 class Tally(Value):
     """How many rows there are (no value), or the sum of a column, in each group of the given keys.
@@ -76,7 +82,7 @@ class Tally(Value):
             raise PlanError(
                 f"{key} has no finite list of values, and which values occur is itself private",
                 plan=str(self.rows),
-                do="use a category column (schema or astype with categories), a bounded integer column, or cut()",
+                do=_NAMED,
             )
         return tuple(labels)
 
