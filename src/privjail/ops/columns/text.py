@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from privjail.errors import PlanError
@@ -14,7 +15,6 @@ from privjail.plan.node import Lit, node
 
 MOST_MADE = 1_000  # characters of a text that an operation made longer; a longer one is null
 MOST_NEW = 32  # characters of a replacement, which may come once for each character
-WHITE = "".join(chr(i) for low, high in named_set("s") for i in range(low, high + 1))
 
 TEXT, COUNT, PLACE, CHARS = (
     "text",
@@ -39,6 +39,12 @@ class Function(NamedTuple):
     gives: type[Domain]
     python: Callable[..., Any]
     nulls: bool = False  # the result can be null where the text is not
+
+
+@cache
+def _white() -> str:
+    """All white space as Python knows it: engines strip less. Found when it is needed, not at import."""
+    return "".join(chr(i) for low, high in named_set("s") for i in range(low, high + 1))
 
 
 def _grown(length: Any, count: Any, old: int, new: int, groups: int) -> Any:
@@ -222,9 +228,9 @@ def _spell(pattern: str, new: str) -> str:
 _POLARS: dict[str, Callable[..., Any]] = {
     "lower": lambda c: c.to_lowercase(),
     "upper": lambda c: c.to_uppercase(),
-    "strip": lambda c, chars: c.strip_chars(chars or WHITE),
-    "lstrip": lambda c, chars: c.strip_chars_start(chars or WHITE),
-    "rstrip": lambda c, chars: c.strip_chars_end(chars or WHITE),
+    "strip": lambda c, chars: c.strip_chars(chars or _white()),
+    "lstrip": lambda c, chars: c.strip_chars_start(chars or _white()),
+    "rstrip": lambda c, chars: c.strip_chars_end(chars or _white()),
     "len": lambda c: c.len_chars(),
     "startswith": lambda c, prefix: c.starts_with(prefix),
     "endswith": lambda c, suffix: c.ends_with(suffix),
