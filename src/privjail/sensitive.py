@@ -7,6 +7,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail import session
@@ -18,7 +19,7 @@ from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.mechanism import Mechanism, public
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Absolute, Add, Extreme, Offset, PublicNumber, Scale, Stack
 from privjail.plan.distance import Distance
@@ -168,7 +169,8 @@ class Sensitive(Prisoner, Generic[Public]):
         scaled, factors = noisy.equalised(self._value) if isinstance(chosen, (Laplace, Gaussian)) else (None, [])
         if scaled is None:
             return float(chosen.error(self._value, confidence))
-        return float(chosen.error(scaled, confidence) / min_of(map(float, factors)))
+        far = chosen.error(scaled, confidence)
+        return public(Fraction(far) / min_of(factors)) if isfinite(far) else far
 
     def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
         """The eps at which Laplace noise is off by at most ``error``, with this confidence.
