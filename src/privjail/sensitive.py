@@ -7,6 +7,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail.answers import noisy
@@ -15,7 +16,7 @@ from privjail.budget.amounts import amount, exact, probability
 from privjail.errors import PlanError, PrisonerError, UnknownName
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.mechanism import Mechanism, public
 from privjail.ops.numbers.combine import Absolute, Add, Extreme, Offset, PublicNumber, Scale, Stack
 from privjail.plan.distance import Distance
 from privjail.plan.value import Value
@@ -163,7 +164,8 @@ class Sensitive(Prisoner, Generic[Public]):
         scaled, factors = noisy.equalised(self._value) if isinstance(chosen, (Laplace, Gaussian)) else (None, [])
         if scaled is None:
             return float(chosen.error(self._value, confidence))
-        return float(chosen.error(scaled, confidence) / min_of(map(float, factors)))
+        far = chosen.error(scaled, confidence)
+        return public(Fraction(far) / min_of(factors)) if isfinite(far) else far
 
     def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
         """The eps at which Laplace noise is off by at most ``error``, with this confidence.

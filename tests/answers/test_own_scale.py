@@ -96,6 +96,21 @@ def test_an_unbounded_column_is_refused_as_before() -> None:
     assert pj.consumed_privacy_budget()["open"] == 0
 
 
+def test_numbers_beyond_all_floats_do_not_fail_after_the_charge(df: Any) -> None:
+    """What is paid for is answered: also where a number, its factor or its noise has no float."""
+    huge, tiny = df.shape[0] * 1e308 * 1e308, df.shape[0] * 1e-308 * 1e-308
+    found = pj.reveal_all([df.shape[0], huge, tiny], eps=1)
+    assert abs(found[1]) == float("inf") and abs(found[0] - 1309) < 200 and found[2] == 0
+    assert found[1].error() == float("inf") and huge.reveal(eps=1).interval()[1] == float("inf")
+    wide = pd.from_frame(
+        pandas.DataFrame({"x": [1.0, 2.0]}), "wide", {"x": {"type": "Float64", "range": [-1e308, 1e308]}}
+    )
+    for answer in (wide["x"].mean(eps=1), wide["x"].sum().reveal(eps=1)):
+        low, high = answer.interval()
+        assert low <= answer <= high or answer != answer
+        assert repr(answer)
+
+
 WORLD = World(
     (("x", IntDomain(False, 0, 7)), ("y", FloatDomain(False, -0.3, 0.1)), ("z", IntDomain(False, -1000, 1))),
     tuple((x, y, z) for x in (0, 7) for y in (-0.3, 0.1) for z in (-1000, 1)),

@@ -333,17 +333,12 @@ BANNED = {
 }  # fmt: skip
 
 
-#: What a curator runs on programs that she was sent, on dummy data, before she grants anything; and what runs published
-#: packages in environments of their own, to judge them. Not part of a jail.
+#: What a curator runs on programs that she was sent, on dummy data, before she grants anything; what runs published
+#: packages in environments of their own, to judge them; and what runs an analyst's own program in her process, on
+#: made-up rows. Not part of a jail.
 AUDIT = {
-    SRC / f"{name}.py"
-    for name in (
-        "verify/audit/auditor",
-        "verify/audit/run",
-        "verify/audit/taps",
-        "verify/checks/published",
-        "rehearsals/run",
-    )
+    *(SRC / "verify" / f"{name}.py" for name in ("audit/auditor", "audit/run", "audit/taps", "checks/published")),
+    SRC / "rehearsals" / "run.py",
 }
 
 

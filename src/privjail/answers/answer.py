@@ -9,7 +9,7 @@ from privjail.answers.laws import Exact, GaussianNoise, Interval, LaplaceNoise, 
 from privjail.errors import DPError, PlanError
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.mechanism import Mechanism, public
 from privjail.plan.value import Value
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -85,7 +85,8 @@ class Answer(float):
     def error(self, confidence: float = 0.95) -> float:
         """With this probability the number is off by at most this much."""
         low, high = self.interval(confidence)
-        return max(float(self) - low, high - float(self))
+        far = max(float(self) - low, high - float(self))
+        return far if far == far else float("inf")
 
     def plot(self, **options: Any) -> Any:
         """A bar with its interval; see pj.plot."""
@@ -129,11 +130,12 @@ def noise_of(value: Value, mechanism: Mechanism) -> Law:
     match mechanism:
         case Laplace():
             calibration = mechanism.calibrate(value)
-            grid = float(calibration.on.grid)
-            rounding = grid / 2 if calibration.on.coarser > 1 else 0.0
-            return LaplaceNoise(float(calibration.scale) * grid, grid, rounding) if calibration.scale else Exact()
+            if not calibration.scale:
+                return Exact()
+            grid, scale = public(calibration.on.grid), public(calibration.scale * calibration.on.grid)
+            return LaplaceNoise(scale, grid, grid / 2 if calibration.on.coarser > 1 else 0.0)
         case Gaussian():
-            return GaussianNoise(float(mechanism.calibrate(value).sigma))
+            return GaussianNoise(public(mechanism.calibrate(value).sigma))
     try:
         return OtherNoise(tuple((c, float(mechanism.error(value, c))) for c in CONFIDENCES))
     except DPError:

@@ -15,6 +15,13 @@ Interval = tuple[float, float]
 VISIBLE = 1000  # a variance below this part of the largest possible one counts as none
 
 
+def around(answer: float, far: float) -> Interval:
+    """All numbers at most this far from an answer; everything, where one of them has no float."""
+    if not math.isfinite(answer) or not math.isfinite(far):
+        return (-math.inf, math.inf)
+    return (answer - far, answer + far)
+
+
 class Law:
     """What is known about one released number, besides the number."""
 
@@ -55,19 +62,18 @@ class LaplaceNoise(Law):
     @property
     def noise(self) -> float:
         """Of x: 2a / (1 - a)², with a = exp(-grid / scale)."""
-        if self.scale == 0:
-            return 0.0
+        if self.scale == 0 or self.scale == math.inf:
+            return self.scale
         step = self.grid / self.scale
         return self.grid * math.sqrt(2 * math.exp(-step)) / -math.expm1(-step)
 
     def interval(self, answer: float, confidence: float) -> Interval:
-        far = self.reach(confidence)
-        return (answer - far, answer + far)
+        return around(answer, self.reach(confidence))
 
     def reach(self, confidence: float) -> float:
         """The least t with Pr[|x·grid| > t] ≤ 1 - confidence: Pr[|x| > k] = 2a**(k+1) / (1 + a)."""
-        if self.scale == 0:
-            return self.rounding
+        if self.scale == 0 or self.scale == math.inf:  # beyond all floats nothing is known
+            return self.rounding + self.scale
         steps = self.scale / self.grid
         a = math.exp(-1 / steps)
         k = max(0, math.ceil(-steps * math.log((1 - confidence) * (1 + a) / 2) - 1 - 1e-12))
@@ -86,8 +92,7 @@ class GaussianNoise(Law):
         return self.sigma
 
     def interval(self, answer: float, confidence: float) -> Interval:
-        far = self.sigma * NormalDist().inv_cdf((1 + confidence) / 2) + self.rounding
-        return (answer - far, answer + far)
+        return around(answer, self.sigma * NormalDist().inv_cdf((1 + confidence) / 2) + self.rounding)
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,7 @@ class OtherNoise(Law):
     reaches: tuple[tuple[float, float], ...]  # (confidence, distance), rising
 
     def interval(self, answer: float, confidence: float) -> Interval:
-        far = next((reach for known, reach in self.reaches if known >= confidence), math.inf)
-        return (answer - far, answer + far)
+        return around(answer, next((reach for known, reach in self.reaches if known >= confidence), math.inf))
 
 
 @dataclass(frozen=True)
@@ -162,9 +166,9 @@ class MeanLaw(Law):
     SCANNED = 256  # points of the range: where a count near zero leaves several pieces, their hull is given
 
     def interval(self, answer: float, confidence: float) -> Interval:
-        half = (self.high - self.low) / 2
+        half = self.high / 2 - self.low / 2
         best = min(max(answer - self.middle, -half), half)
-        points = sorted({-half + 2 * half * i / self.SCANNED for i in range(self.SCANNED + 1)} | {best})
+        points = sorted({half * (2 * i / self.SCANNED - 1) for i in range(self.SCANNED + 1)} | {best})
         inside = [i for i, mu in enumerate(points) if self.tail(mu) >= 1 - confidence]
         if not inside:
             return (self.low, self.high)
@@ -183,7 +187,7 @@ class MeanLaw(Law):
     def _edge(self, inside: float, outside: float, confidence: float) -> float:
         """Where the tail falls below its mass, between a point inside and one outside; rounded outward."""
         for _ in range(50):
-            middle = (inside + outside) / 2
+            middle = inside / 2 + outside / 2
             inside, outside = (middle, outside) if self.tail(middle) >= 1 - confidence else (inside, middle)
         return outside
 
@@ -205,6 +209,8 @@ def two_laplace_tail(t: float, a: float, b: float) -> float:
     continuous in both. 1 for t ≤ 0.
     """
     a, b = max(a, b), min(a, b)
+    if not math.isfinite(a) or not math.isfinite(t):
+        return 1.0
     if t <= 0 or a == 0:
         return 1.0 if t <= 0 else 0.0
     if b > a * (1 - 1e-6):
@@ -232,6 +238,8 @@ class VarianceLaw(Law):
         each = 1 - (1 - confidence) / 3
         parts, far = self.parts, self.squares_noise.reach(each)
         t, c = parts.total_noise.reach(each), parts.count_noise.reach(each)
+        if not math.isfinite(far + t + c):
+            return (0.0, self.most)
         fewest, most = max(parts.count - c, 2.0), max(parts.count + c, 2.0)
         near = max(abs(parts.total) - t, 0.0)
         low = min(self._spreads(self.squares - far, abs(parts.total) + t, fewest, most))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 from typing import Any
 
 from privjail import records, session
@@ -23,7 +23,7 @@ from privjail.answers.answer import Answer, Facts, facts_of
 from privjail.answers.laws import Exact, GaussianNoise, LaplaceNoise, Law
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.mechanism import Mechanism, public
 from privjail.ops.numbers.combine import ColumnStack, Element, Scale, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.value import PerElement, Value
@@ -122,12 +122,19 @@ def _unscaled(
     known: dict[Any, Facts] = {}
     numbers = []
     for answer, factor, (grid, moves) in zip(answers, factors, grids, strict=True):
-        x = answer / float(factor)
-        numbers.append(float(round(x / float(grid)) * grid) if grid else x)
+        numbers.append(_own_unit(answer, factor, grid))
         if (factor, grid, moves) not in known:
-            law = _law(facts.law, 1 / float(factor), float(grid) / 2) if moves else Exact()
+            law = _law(facts.law, public(1 / factor), public(grid) / 2) if moves else Exact()
             known[factor, grid, moves] = replace(facts, law=law)
     return numbers, [known[factor, *grid] for factor, grid in zip(factors, grids, strict=True)]
+
+
+def _own_unit(answer: float, factor: Fraction, grid: Fraction) -> float:
+    """Exactly, and infinite beyond the largest float: what is paid for must not fail here."""
+    if not isfinite(answer):
+        return answer
+    x = Fraction(answer) / factor
+    return public(round(x / grid) * grid if grid else x)
 
 
 def _law(law: Law, times: float, rounding: float) -> Law:
