@@ -25,6 +25,7 @@ from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, moment
 from privjail.engines.polars.types import dtype_of
+from privjail.engines.sql.duckdb import DuckDBEngine
 from privjail.engines.reference import ReferenceEngine
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
@@ -78,7 +79,11 @@ def frame(source: Source, table: Table) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-ENGINES: dict[str, Callable[[int], Engine]] = {"polars": PolarsEngine, "reference": ReferenceEngine}
+ENGINES: dict[str, Callable[[int], Engine]] = {
+    "polars": PolarsEngine,
+    "reference": ReferenceEngine,
+    "duckdb": DuckDBEngine,
+}
 _chosen = "polars"
 
 

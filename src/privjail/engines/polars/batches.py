@@ -20,7 +20,8 @@ import polars as pl
 
 from privjail.engines.polars.columns import FEWEST, HELD, Computation
 from privjail.engines.polars.disk import OnDisk
-from privjail.engines.polars.places import amounts_of, codes_of, place_of, shape_of
+from privjail.engines.labels import shape_of
+from privjail.engines.polars.places import amounts_of, codes_of, place_of
 from privjail.engines.polars.queries import in_one_query, totals
 from privjail.engines.polars.selections import Array, conditions
 from privjail.engines.polars.types import named

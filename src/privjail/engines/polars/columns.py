@@ -137,13 +137,3 @@ def checked(column: pl.Series, expression: Expr) -> pl.Series:
     if column.dtype != dtype_of(expression.domain):
         raise TypeError(f"{type(expression).__name__}: the engine gave another type than the rule")
     return column
-
-
-def code_of(by: Expr, label: Any) -> int | None:
-    """The position of a label among the groups of a key, or None if there is no such group."""
-    domain = by.domain
-    if isinstance(domain, CategoryDomain):
-        return domain.code(label)
-    labels = domain.labels
-    assert labels is not None
-    return labels.index(label) if label in labels else None

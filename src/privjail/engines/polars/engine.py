@@ -18,13 +18,14 @@ import polars as pl
 from privjail.engines.cache import Cache
 from privjail.engines.engine import Answer, Engine, Sides
 from privjail.engines.held import Held
+from privjail.engines.labels import code_of
 from privjail.engines.polars.batches import fill
-from privjail.engines.polars.columns import AT_ONCE, Computation, at_once, checked, code_of, spread, stepwise, to_polars
+from privjail.engines.polars.columns import AT_ONCE, Computation, at_once, checked, spread, stepwise, to_polars
 from privjail.engines.polars.disk import OnDisk
 from privjail.engines.polars.places import amounts_of, codes_of, place_of
 from privjail.engines.polars.selections import Array, conditions
-from privjail.engines.polars.siblings import Fields, enclosing_tables, picked
 from privjail.engines.polars.types import dtype_of
+from privjail.engines.siblings import Fields, enclosing_tables, picked
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.quantile_scores import QuantileScores

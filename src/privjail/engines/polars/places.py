@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from privjail.engines.labels import shape_of
 from privjail.engines.polars.selections import Array
 from privjail.ops.numbers.tally import rounded, sum_grid
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
-
-
-def shape_of(keys: tuple[Expr, ...]) -> tuple[int, ...]:
-    return tuple(len(key.domain.labels or ()) for key in keys)
 
 
 # -- rules, for expressions, columns and arrays

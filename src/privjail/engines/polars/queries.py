@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from privjail.engines.polars.columns import LARGE, spelled_size, to_polars
-from privjail.engines.polars.places import code, flattened, in_a_group, is_rounded, shape_of
+from privjail.engines.labels import shape_of
+from privjail.engines.polars.places import code, flattened, in_a_group, is_rounded
 from privjail.engines.polars.selections import Array, conditions
 from privjail.engines.polars.types import dtype_of
 from privjail.ops.numbers.tally import Tally, grid_bounds, rounded, sum_grid

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, engine_gap
 from privjail.plan.domain import BoolDomain, Domain, IntDomain, TextDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
@@ -74,6 +75,24 @@ class Text(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return FUNCTIONS[self.f][1](inputs[0], *(arg.value for arg in self.arguments))
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,), arguments = inputs, [arg.value for arg in self.arguments]
+        match self.f:
+            case "strip":
+                return sql.stripped(x, "".join(c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()))
+            case "len":
+                return sql.characters(x)
+            case "startswith":
+                return sql.starts_with(x, arguments[0])
+            case "endswith":
+                return sql.ends_with(x, arguments[0])
+            case "contains":
+                return sql.contains(x, arguments[0])
+            case "slice":
+                start, stop = arguments[0] or 0, arguments[1]
+                return sql.substring(x, start, None if stop is None else max(0, stop - start))
+        raise engine_gap(f"str.{self.f} on free text", sql.name)  # engines know other letters, and other rules of case
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.str.{self.f}({', '.join(repr(a.value) for a in self.arguments)})"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from privjail.engines.polars.columns import code_of
-from privjail.engines.polars.places import shape_of
+from privjail.engines.labels import code_of, shape_of
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
 from privjail.plan.expr import Expr

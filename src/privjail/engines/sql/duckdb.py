@@ -1,0 +1,85 @@
+"""DuckDB, in this process: tables in memory, or the held form on disk, read anew for each statement."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from privjail.engines.held import Held
+from privjail.engines.sql.compiler import Stored
+from privjail.engines.sql.dialect import Dialect
+from privjail.engines.sql.engine import SqlEngine
+from privjail.engines.sql.store import stored_batches
+from privjail.errors import EngineFailed
+from privjail.ops.rows.source import Source
+
+CACHE_BYTES = 2 * 2**30
+SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "ieee_floating_point_ops": True,
+    "preserve_insertion_order": False,  # order is data: the stored position
+}
+
+
+class DuckDBStore:
+    """One database for all sessions of a jail; each statement runs on a cursor of its own."""
+
+    def __init__(self, memory: int | None = None, seconds: float | None = None) -> None:
+        import duckdb
+
+        self._failures: type[BaseException] = duckdb.Error
+        limit: dict[str, Any] = {} if memory is None else {"memory_limit": f"{memory}B"}
+        self._database = duckdb.connect(":memory:", config={**SETTINGS, **limit})
+        self._seconds = seconds
+        self._stored: dict[Source, Stored] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def stored(self) -> dict[Source, Stored]:
+        return self._stored
+
+    def dialect(self) -> Dialect:
+        return Dialect()
+
+    def hold(self, source: Source, data: Held) -> None:
+        import pyarrow as pa
+
+        schema, batches = stored_batches(source.dataset, data)
+        with self._lock:
+            name = f"held{len(self._stored):d}_{id(source):x}"
+            cursor = self._database.cursor()
+            cursor.register("arriving", pa.RecordBatchReader.from_batches(schema, batches))
+            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM arriving")
+            cursor.unregister("arriving")
+            (rows,) = cursor.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
+            old = self._stored.get(source)
+            self._stored[source] = Stored(name, rows)
+            if old is not None and old.relation != name:
+                cursor.execute(f"DROP TABLE {old.relation}")
+
+    def run(self, statement: str) -> Sequence[Sequence[Any]]:
+        cursor = self._database.cursor()
+        timer = None if self._seconds is None else threading.Timer(self._seconds, cursor.interrupt)
+        try:
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+            found: list[Any] = cursor.execute(statement).fetchall()
+            return found
+        except self._failures:
+            pass
+        finally:
+            if timer is not None:
+                timer.cancel()
+            cursor.close()
+        # Outside the except block: what DuckDB said may speak of data.
+        raise EngineFailed("the engine failed")
+
+
+class DuckDBEngine(SqlEngine):
+    """An engine on a DuckDB database of its own, or on one that several engines share."""
+
+    def __init__(self, cache_bytes: int = CACHE_BYTES, store: DuckDBStore | None = None) -> None:
+        super().__init__(store or DuckDBStore(), cache_bytes)
