@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import hypothesis
@@ -25,7 +25,7 @@ from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, moment
 from privjail.engines.polars.types import dtype_of
-from privjail.engines.sql.duckdb import DuckDBEngine
+from privjail.engines.sql.duckdb import DuckDBEngine, DuckDBStore, open_database
 from privjail.engines.reference import ReferenceEngine
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
@@ -82,8 +82,16 @@ def frame(source: Source, table: Table) -> pl.DataFrame:
 ENGINES: dict[str, Callable[[int], Engine]] = {
     "polars": PolarsEngine,
     "reference": ReferenceEngine,
-    "duckdb": DuckDBEngine,
+    "duckdb": lambda cache_bytes: DuckDBEngine(cache_bytes, DuckDBStore(_database())),
 }
+
+
+@cache
+def _database() -> Any:
+    """One DuckDB database for all tests: opening one takes longer than most of what they ask."""
+    return open_database(threads=1)
+
+
 _chosen = "polars"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 from privjail.engines.held import Held
@@ -23,15 +25,27 @@ SETTINGS = {
 }
 
 
+_NUMBERS = count()
+
+
+def open_database(memory: int | None = None, threads: int | None = None) -> Any:
+    """A new database in memory; it moves to a temporary folder what does not fit."""
+    import duckdb
+
+    limits: dict[str, Any] = {} if memory is None else {"memory_limit": f"{memory:d}B"}
+    if threads is not None:
+        limits["threads"] = threads
+    return duckdb.connect(":memory:", config={**SETTINGS, **limits})
+
+
 class DuckDBStore:
     """One database for all sessions of a jail; each statement runs on a cursor of its own."""
 
-    def __init__(self, memory: int | None = None, seconds: float | None = None) -> None:
+    def __init__(self, database: Any = None, seconds: float | None = None) -> None:
         import duckdb
 
         self._failures: type[BaseException] = duckdb.Error
-        limit: dict[str, Any] = {} if memory is None else {"memory_limit": f"{memory}B"}
-        self._database = duckdb.connect(":memory:", config={**SETTINGS, **limit})
+        self._database = open_database() if database is None else database
         self._seconds = seconds
         self._stored: dict[Source, Stored] = {}
         self._lock = threading.Lock()
@@ -48,16 +62,23 @@ class DuckDBStore:
 
         schema, batches = stored_batches(source.dataset, data)
         with self._lock:
-            name = f"held{len(self._stored):d}_{id(source):x}"
+            name = f"held{next(_NUMBERS):d}"
             cursor = self._database.cursor()
             cursor.register("arriving", pa.RecordBatchReader.from_batches(schema, batches))
-            cursor.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM arriving")
+            cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM arriving")
             cursor.unregister("arriving")
             (rows,) = cursor.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
             old = self._stored.get(source)
             self._stored[source] = Stored(name, rows)
-            if old is not None and old.relation != name:
+            if old is not None:
                 cursor.execute(f"DROP TABLE {old.relation}")
+            cursor.close()
+
+    def __del__(self) -> None:
+        # The database may be shared by others, and outlive this.
+        for held in getattr(self, "_stored", {}).values():
+            with contextlib.suppress(Exception):
+                self._database.execute(f"DROP TABLE {held.relation}")
 
     def run(self, statement: str) -> Sequence[Sequence[Any]]:
         cursor = self._database.cursor()
