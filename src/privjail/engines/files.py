@@ -2,8 +2,8 @@
 
 A folder with ``held.json`` and part-00000.parquet, part-00001.parquet, … Each part holds the rows of consecutive
 positions, as the columns ``position``, c0, c1, … (types of engines/held.py; moments as whole microseconds). Columns go
-by their numbers: names are in the manifest only, so no name that somebody chose is ever part of a query. The digest is a
-hash of the manifest, which holds a hash of every part: whoever knows the digest knows whether these are the rows.
+by their numbers: names are in the manifest only, so no name that somebody chose is part of a query. The digest is a hash
+of the manifest, which holds a hash of every part: whoever knows the digest knows whether these are the rows.
 """
 
 from __future__ import annotations

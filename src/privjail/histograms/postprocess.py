@@ -11,8 +11,8 @@ from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law
 from privjail.histograms.nested import Nest, NestedSpread
-from privjail.histograms.projection import nonnegative
 from privjail.histograms.smoothing import Smoothed, smooth_blocks
+from privjail.simplex import nonnegative
 
 BLOCK_SIZE = 128
 

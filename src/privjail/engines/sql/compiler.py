@@ -167,4 +167,3 @@ def steps_above_base(rows: Rows) -> list[Rows]:
 def inputs_of_steps(rows: Rows) -> list[Expr]:
     """The expressions over a base that the steps above it look at."""
     return [each for step in steps_above_base(rows) for each in step.inputs]
-

@@ -113,9 +113,7 @@ class Dialect:
 
     def number_of_text(self, term: Term) -> Term:
         found = build("TRY_CAST(", term, " AS DOUBLE)")
-        return self.case(
-            self.matches(term, r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"), self.finite(found)
-        )
+        return self.case(self.matches(term, r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"), self.finite(found))
 
     # -- choices
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from privjail.engines.cache import Cache
-from privjail.engines.engine import Answer, Engine, Sides
+from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
+from privjail.engines.polars.columns import enclosing_tables
 from privjail.engines.sql.compiler import Compiler
 from privjail.engines.sql.questions import Question, counted, rows_of, statements
 from privjail.engines.sql.store import Store
-from privjail.engines.siblings import enclosing_tables
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
 from privjail.plan.expr import Expr
+from privjail.plan.node import inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
-from privjail.plan.walk import inputs_first
 
 AT_ONCE = 64  # tables in one statement
 ELEMENTS = 1 << 22  # of tables in one statement
@@ -156,4 +155,3 @@ def _running(numbers: list[int]) -> list[int]:
         total += number
         found.append(total)
     return found
-

@@ -80,7 +80,11 @@ class Part(Expr):
             return sql.modulo(days + sql.whole(3), 7)
         inside = (moment_ >= sql.whole(CALENDAR[0])) & (moment_ <= sql.whole(CALENDAR[1]))
         seconds = sql.down(sql.modulo(moment_, 86_400 * 10**6), 10**6)
-        clock = {"hour": (seconds, 3600), "minute": (sql.modulo(seconds, 3600), 60), "second": (sql.modulo(seconds, 60), 1)}
+        clock = {
+            "hour": (seconds, 3600),
+            "minute": (sql.modulo(seconds, 3600), 60),
+            "second": (sql.modulo(seconds, 60), 1),
+        }
         if self.part in clock:
             number, by = clock[self.part]
             return sql.case(inside, sql.down(number, by))

@@ -30,7 +30,7 @@ class QuantileScores(Value):
     -``above`` to each of the two terms.
     """
 
-    kind = "ranks"
+    kind = "quantile_scores"
     rows: Rows
     a: Expr
     candidates: tuple[Lit, ...]
@@ -96,7 +96,7 @@ class QuantileScores(Value):
         assert isinstance(domain, (IntDomain, FloatDomain))
 
         def passed(op: str) -> Any:
-            # x < c for a candidate of the column's own type; those that all values lie below (or none) come last (first).
+            # Candidates that all values lie below (or none) have no counterpart in the column's type: True or False.
             bounds = [exact(domain, op, c.value) for c in self.candidates]
             known = [b for b in bounds if not isinstance(b, bool)]
             always = sum(1 for b in bounds if b is (op == ">"))
