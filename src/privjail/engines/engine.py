@@ -98,6 +98,7 @@ class Engine(Protocol):
 
     def check(self, values: Iterable[Value]) -> None:
         """Refuse, before anything is charged, a plan with an operation that this engine lacks (EngineGap)."""
+        return
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
         """Several values. An engine may look at all of them first, to compute together what they share."""

@@ -2,8 +2,8 @@
 
 A folder with ``held.json`` and part-00000.parquet, part-00001.parquet, … Each part holds the rows of consecutive
 positions, as the columns ``position``, c0, c1, … (types of engines/held.py; moments as whole microseconds). Columns go
-by their numbers: names are in the manifest only, so no name that somebody chose is part of a query. The digest is a hash
-of the manifest, which holds a hash of every part: whoever knows the digest knows whether these are the rows.
+by their numbers: names are in the manifest only, so no name that somebody chose is part of a query. The digest is a
+hash of the manifest, which holds a hash of every part: whoever knows the digest knows whether these are the rows.
 """
 
 from __future__ import annotations
@@ -125,9 +125,3 @@ def in_polars(files: HeldFiles, dataset: Dataset) -> Any:
 
 def _canonical(manifest: dict[str, Any]) -> bytes:
     return json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
-
-
-def write_manifest(files: HeldFiles) -> None:
-    from privjail.engines.sql.store import write_durably
-
-    write_durably(files.folder / MANIFEST, _canonical(files.manifest()))

@@ -21,6 +21,7 @@ from privjail.server.authentication import Caller, SharedRefresh, authenticate, 
 from privjail.server.calls import Call, Calls
 from privjail.server.catalogue import Catalogue
 from privjail.server.connections import Connections, most_connections
+from privjail.server.holdings import EngineOptions, Holdings
 from privjail.server.ledger.anchor import NO_RUN, machine_run
 from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.store import open_store
@@ -63,6 +64,7 @@ class Options:
     metrics_host: str = "127.0.0.1"
     ledger_url: str | None = None
     limits: Limits = Limits()
+    engines: EngineOptions = EngineOptions()
 
 
 def spelled(error: DPError) -> str:
@@ -302,7 +304,8 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     if options.ledger_url is None and not machine_run():
         log.warning(NO_RUN)
     ledger = DurableLedger(open_store(folder, options.ledger_url))
-    service = Service(ledger, Catalogue(ledger, folder), options.limits, noise, options.workers)
+    catalogue = Catalogue(ledger, folder, Holdings(options.engines))
+    service = Service(ledger, catalogue, options.limits, noise, options.workers)
     limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
         futures.ThreadPoolExecutor(limits.calls),  # an open call holds a thread, which sleeps most of the time

@@ -52,10 +52,7 @@ class Service:
         self._lock = threading.Lock()
 
     def _engine(self) -> Engine:
-        # Slow to import: a jail opens its port first.
-        from privjail.engines.polars.engine import PolarsEngine
-
-        return PolarsEngine(self.limits.cache_bytes, self.catalogue.frames)
+        return self.catalogue.holdings.engine(self.limits.cache_bytes)
 
     def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
         if request.version != VERSION:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from privjail.engines.files import HeldFiles
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import Stored
 from privjail.engines.sql.dialect import Dialect
@@ -25,6 +26,8 @@ SETTINGS = {
 }
 
 
+FEW = 20  # rows that are inserted as bound values
+_TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "VARCHAR"}
 _NUMBERS = count()
 
 
@@ -57,22 +60,43 @@ class DuckDBStore:
     def dialect(self) -> Dialect:
         return Dialect()
 
-    def hold(self, source: Source, data: Held) -> None:
-        import pyarrow as pa
-
+    def hold(self, source: Source, data: Held | HeldFiles) -> None:
+        if isinstance(data, HeldFiles):
+            self._read_in_place(source, data)
+            return
         schema, batches = stored_batches(source.dataset, data)
         with self._lock:
             name = f"held{next(_NUMBERS):d}"
             cursor = self._database.cursor()
-            cursor.register("arriving", pa.RecordBatchReader.from_batches(schema, batches))
-            cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM arriving")
-            cursor.unregister("arriving")
-            (rows,) = cursor.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
+            columns = ", ".join(f"{each.name} {_TYPES[str(each.type)]}" for each in schema)
+            cursor.execute(f"CREATE TABLE {name} ({columns})")
+            rows = 0
+            for batch in batches:
+                rows += batch.num_rows
+                self._append(cursor, name, batch)
             old = self._stored.get(source)
             self._stored[source] = Stored(name, rows)
             if old is not None:
                 cursor.execute(f"DROP TABLE {old.relation}")
             cursor.close()
+
+    def _append(self, cursor: Any, name: str, batch: Any) -> None:
+        if batch.num_rows > FEW:
+            cursor.register("arriving", batch)
+            cursor.execute(f"INSERT INTO {name} SELECT * FROM arriving")
+            cursor.unregister("arriving")
+        elif batch.num_rows:  # the usual way takes milliseconds
+            row = "(" + ", ".join("?" * batch.num_columns) + ")"
+            values = [value for row_ in zip(*batch.to_pydict().values(), strict=True) for value in row_]
+            cursor.execute(f"INSERT INTO {name} VALUES {', '.join([row] * batch.num_rows)}", values)
+
+    def _read_in_place(self, source: Source, files: HeldFiles) -> None:
+        """Files of the held form stay where they are; a statement reads the columns that it needs."""
+        name = f"held{next(_NUMBERS):d}"
+        with self._lock:
+            paths = self._database.read_parquet([str(path) for path in files.paths])
+            paths.create_view(name)
+            self._stored[source] = Stored(name, files.rows)
 
     def __del__(self) -> None:
         # The database may be shared by others, and outlive this.

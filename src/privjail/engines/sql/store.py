@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from privjail.engines.files import HeldFiles
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import POSITION, Stored
 from privjail.engines.sql.dialect import Dialect
@@ -20,7 +21,7 @@ class Store(Protocol):
 
     def dialect(self) -> Dialect: ...
 
-    def hold(self, source: Source, data: Held) -> None: ...
+    def hold(self, source: Source, data: Held | HeldFiles) -> None: ...
 
     def run(self, statement: str) -> Sequence[Sequence[Any]]:
         """The rows that a statement gives. Fails with EngineFailed, which says nothing of what went wrong."""

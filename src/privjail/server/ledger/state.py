@@ -32,6 +32,7 @@ class DatasetEntry:
     fingerprint: str
     columns: tuple[str, ...] = ()  # as the data has them, also those that the schema does not declare
     removed: bool = False
+    engine: str | None = None  # None: chosen by the size of the data
 
 
 @dataclass
@@ -101,6 +102,7 @@ class State:
         unit = Unit(*body["unit"])
         columns = tuple(body.get("columns", ()))
         entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        entry.engine = body.get("engine")
         self.datasets[name] = entry
         self._set(("dataset", "", name), notion.limit)
 
