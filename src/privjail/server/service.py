@@ -13,7 +13,7 @@ from typing import Any
 
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
 from privjail.plan.node import Node
 from privjail.plan.value import Value
@@ -197,6 +197,8 @@ class Service:
                 log.error("a release failed after its charge: %s", type(e).__name__)
                 with deadline.shield():
                     self.ledger.failed(user, number)
+                if isinstance(e, EngineFailed):  # a lost cluster, a full disk; which of them is not told
+                    raise EngineFailed("the engine failed on this request; it stays charged") from None
                 raise InternalError("the jail failed on this request; it stays charged") from None
             raise
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])

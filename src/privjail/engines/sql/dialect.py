@@ -7,6 +7,7 @@ Moments are whole microseconds, categories are positions; so no engine's calenda
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,7 +57,12 @@ class Dialect:
         return Term(f"CAST({value:d} AS BIGINT)" if abs(value) < 2**31 else f"CAST('{value:d}' AS BIGINT)")
 
     def number(self, value: float) -> Term:
-        return Term(f"({float(value):.17e})")
+        value = float(value)
+        if math.isinf(value):  # comparisons may name it, columns never hold it
+            return Term(f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)")
+        return Term(f"({value:.17e}{self.float_suffix})")
+
+    float_suffix = ""
 
     def truth(self, value: bool) -> Term:
         return Term("TRUE" if value else "FALSE")
@@ -345,8 +351,7 @@ class SparkDialect(Dialect):
     text_type = "STRING"
     strip_name = "btrim"
 
-    def number(self, value: float) -> Term:
-        return Term(f"({float(value):.17e}D)")
+    float_suffix = "D"
 
     def text(self, value: str) -> Term:
         super().text(value)

@@ -25,6 +25,7 @@ CACHE_BYTES = 2 * 2**30
 PATIENCE = 60.0  # seconds in which a lost server may come back, where no deadline is set
 PAUSE = 0.5
 SETTINGS = {"spark.sql.ansi.enabled": "false"}  # nothing that a row holds may make a job fail
+_TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
 _NUMBERS = count()
 
 
@@ -64,9 +65,11 @@ class SparkStore:
             schema, batches = stored_batches(source.dataset, data)
             table = pa.Table.from_batches(list(batches), schema)
             rows = table.num_rows
+            types = ", ".join(f"{each.name} {_TYPES[str(each.type)]}" for each in schema)
 
             def known(session: Any) -> None:
-                session.createDataFrame(table).createOrReplaceTempView(name)
+                made = session.createDataFrame(table) if rows else session.createDataFrame([], types)
+                made.createOrReplaceTempView(name)
 
         self._within(lambda session: known(session))
         with self._lock:
