@@ -86,6 +86,9 @@ ENGINES: dict[str, Callable[[int], Engine]] = {
 }
 
 
+SLOW = ("duckdb",)  # the fast tests of SQL engines are in tests/engines/test_sql.py
+
+
 @cache
 def _database() -> Any:
     """One DuckDB database for all tests: opening one takes longer than most of what they ask."""

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
 from privjail.server.authentication import Caller, SharedRefresh, authenticate, digest_of
 from privjail.server.calls import Call, Calls
@@ -37,7 +37,8 @@ from privjail.server.wire.rpc import grpc
 
 log = logging.getLogger("privjail.jail")
 LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
-STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
+STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL,
+          EngineFailed: grpc.StatusCode.INTERNAL}  # fmt: skip
 NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
 TOO_MANY_CALLS = Busy("too many calls of yours are open", do="wait for one of them, or close a session")
