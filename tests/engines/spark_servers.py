@@ -44,7 +44,7 @@ def no_spark() -> str | None:
     return None if spark_home() else "no Spark: set SPARK_HOME to a distribution (bin/, jars/)"
 
 
-def answering(port: int, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def answering(port: int, process: subprocess.Popen[bytes], seconds: float = 400) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -76,13 +76,19 @@ class Cluster:
     def __init__(self, folder: Path, workers: int = 2) -> None:
         home = spark_home()
         assert home is not None
-        self._home, self._folder, self._count = home, folder, workers
+        self._home, self._folder = home, folder
+        self._started: list[subprocess.Popen[bytes]] = []
         self._master_port, self.port = free_port(), free_port()
         self.master = self._class("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port",
                                   str(self._master_port), "--webui-port", "0")  # fmt: skip
-        answering(self._master_port, self.master)
-        self.workers = [self.worker() for _ in range(workers)]
-        self.server = self.connect()
+        self.workers: list[subprocess.Popen[bytes]] = []
+        try:
+            answering(self._master_port, self.master)
+            self.workers += [self.worker() for _ in range(workers)]
+            self.server = self.connect()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def address(self) -> str:
@@ -107,7 +113,7 @@ class Cluster:
         return server
 
     def close(self) -> None:
-        for process in (self.server, *self.workers, self.master):
+        for process in reversed(self._started):
             process.kill()
             process.wait()
 
@@ -118,4 +124,6 @@ class Cluster:
         env = {**os.environ, "SPARK_HOME": str(self._home), "SPARK_LOCAL_IP": "127.0.0.1",
                "SPARK_LOCAL_DIRS": str(self._folder)}  # fmt: skip
         with (self._folder / "log").open("ab") as log:
-            return subprocess.Popen([str(self._home / "bin" / program), *arguments], stdout=log, stderr=log, env=env)
+            command = [str(self._home / "bin" / program), *arguments]
+            self._started.append(subprocess.Popen(command, stdout=log, stderr=log, env=env))
+            return self._started[-1]
