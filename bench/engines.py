@@ -24,11 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import tables
 
+import tables
 from privjail import pandas as pd
 from privjail import session
+from privjail.catalogue.ingest import ingest
 from privjail.engines.engine import Engine
+from privjail.engines.polars.engine import PolarsEngine
+from privjail.engines.sql.duckdb import DuckDBEngine
+from privjail.engines.sql.spark import SparkEngine, SparkStore
+from privjail.ops.rows.source import Source, Unit
+from privjail.plan.domain import CategoryDomain
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 7
@@ -65,13 +71,18 @@ def sail(port: int = 50_271) -> Iterator[str]:
         process.wait()
 
 
-def from_files(frame: pl.DataFrame, folder: Path) -> Any:
-    """The frame as ingested files."""
-    from privjail.catalogue.ingest import ingest
-    from privjail.ops.rows.source import Unit
+class FromFiles(SparkEngine):
+    """Writes what it is given in the held form first, as `privjail ingest` does."""
 
-    frame.write_parquet(folder / "people.parquet")
-    return ingest({"kind": "parquet", "place": str(folder / "people.parquet")}, tables.SCHEMA, Unit(), folder / "held")
+    def hold(self, source: Source, data: Any) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="privjail-bench-"))
+        pl.DataFrame(data).with_columns(
+            pl.col(name).replace_strict(list(range(len(d.categories))), list(d.categories), return_dtype=pl.String())
+            for name, d in source.dataset.columns
+            if isinstance(d, CategoryDomain)
+        ).write_parquet(folder / "people.parquet")
+        origin = {"kind": "parquet", "place": str(folder / "people.parquet")}
+        self.store.hold(source, ingest(origin, tables.SCHEMA, Unit(), folder / "held"))
 
 
 def table(title: str, times: Times, engines: list[str]) -> list[str]:
@@ -89,10 +100,6 @@ def main() -> None:
     parser.add_argument("--spark", help="a Spark Connect server, sc://host:port")
     given = parser.parse_args()
 
-    from privjail.engines.polars.engine import PolarsEngine
-    from privjail.engines.sql.duckdb import DuckDBEngine
-    from privjail.engines.sql.spark import SparkEngine, SparkStore
-
     lines = ["# Speed of the engines", "", "One run of `make bench-engines`; medians of seven, fresh constants.", ""]
     frame, times = tables.people(given.rows), Times()
     for name, engine in (("polars", PolarsEngine()), ("duckdb", DuckDBEngine())):
@@ -103,20 +110,17 @@ def main() -> None:
     engines = ["polars"]
     if find_spec("pysail") is not None:
         with sail() as address:
-            jobs["sail"] = measured("sail", SparkEngine(SparkStore(address)), small, times)
+            jobs["sail"] = measured("sail", FromFiles(SparkStore(address)), small, times)
         engines.append("sail")
     if given.spark is not None:
-        jobs["spark"] = measured("spark", SparkEngine(SparkStore(given.spark)), small, times)
+        jobs["spark"] = measured("spark", FromFiles(SparkStore(given.spark)), small, times)
         engines.append("spark")
     lines += table(f"{small.height:,} rows through Spark Connect", times, engines)
     lines += [f"Jobs per release: {', '.join(f'{name} at most {n}' for name, n in jobs.items())}.", ""]
-    packages = ", ".join(
-        f"{n} {version(n)}" for n in ("polars", "duckdb", "pysail", "pyspark-client") if find_spec(n.split("-")[0])
-    )
+    names = ("polars", "duckdb", "pysail", "pyspark-client")
+    packages = ", ".join(f"{n} {version(n)}" for n in names if find_spec(n.split("-")[0]))
     load = os.getloadavg()[1] / (os.cpu_count() or 1)
-    lines += [
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, {packages}; load per core at the end: {load:.1f}."
-    ]
+    lines.append(f"{os.cpu_count()} cores, Python {platform.python_version()}, {packages}; load per core: {load:.1f}.")
     (ROOT / "docs" / "engines-benchmarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 

@@ -34,7 +34,7 @@ def jail() -> ReleaseGate:
 
 
 def set_engine(engine: Engine) -> None:
-    """Answer with another engine in this process, from here on. Data sets that are open already must be opened again."""
+    """Answer with another engine in this process. Data sets that are open already must be opened again."""
     jail().engine = engine
 
 

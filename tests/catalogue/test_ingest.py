@@ -32,7 +32,9 @@ def write_csv(path: Path, rows: int = 500) -> dict[str, Any]:
     lines = ["who,age,sex,at,odd name'"]
     for _ in range(rows):
         who, age = pick.choice(["", *range(90)]), pick.choice(["", 3, 50, 200, "x"])
-        lines.append(f"{who},{age},{pick.choice('FMX')},2020-01-0{pick.randint(1, 9)} 10:00,{pick.choice(['a', '', '7'])}")
+        lines.append(
+            f"{who},{age},{pick.choice('FMX')},2020-01-0{pick.randint(1, 9)} 10:00,{pick.choice(['a', '', '7'])}"
+        )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return {"kind": "csv", "place": str(path)}
 
