@@ -60,7 +60,8 @@ class Dialect:
         value = float(value)
         if math.isinf(value):  # comparisons may name it, columns never hold it
             return Term(f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)")
-        return Term(f"({value:.17e}{self.float_suffix})")
+        digits = repr(value)  # the shortest that are read as this float; Spark refuses longer ones of the largest
+        return Term(f"({digits if 'e' in digits else digits + 'e0'}{self.float_suffix})")
 
     float_suffix = ""
 

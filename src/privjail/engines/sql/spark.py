@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -25,6 +26,7 @@ CACHE_BYTES = 2 * 2**30
 PATIENCE = 60.0  # seconds in which a lost server may come back, where no deadline is set
 PAUSE = 0.5
 SETTINGS = {"spark.sql.ansi.enabled": "false"}  # nothing that a row holds may make a job fail
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "pyspark.sql.connect.client.logging")
 _TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
 _NUMBERS = count()
 
@@ -128,6 +130,9 @@ class SparkStore:
         with warnings.catch_warnings():  # about versions of pandas, which is not used here
             warnings.simplefilter("ignore")
             from pyspark.sql.connect.session import SparkSession
+
+            for name in LOGGERS:  # they would write statements, and what a job said of data, to the jail's log
+                logging.getLogger(name).disabled = True
 
             session = SparkSession.builder.remote(self._url()).create()
         for name, value in SETTINGS.items():
