@@ -53,6 +53,10 @@ class Channel(ABC):
         decide no strength may be left out. It makes k = 1,000 as cheap as k = 3.
         """
 
+    def extremes(self, beside: Sequence[Channel]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Outputs, each with inputs, among which are those with the largest ratio between any two of ``beside``."""
+        return self.patterns(beside)
+
     @abstractmethod
     def draw(self, values: Ints) -> Reports:
         """One independent report for each position in ``values``, exactly after the law."""

@@ -88,6 +88,13 @@ class Unary(SupportChannel):
         for ones in kinds:
             yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
 
+    def extremes(self, beside: Sequence[Channel]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        # The logarithm of each law is linear in the number of ones, so the largest less the smallest of several is
+        # convex in it: largest at an end. With no ones, or all, only one kind of input is left.
+        k = self.domain.size
+        for ones in sorted({0, 1, k - 1, k}):
+            yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
+
     def draw(self, values: Ints) -> Reports:
         k, n = self.domain.size, len(values)
         packed = np.empty((n, (k + 7) // 8), dtype=np.uint8)

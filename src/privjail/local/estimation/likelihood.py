@@ -39,6 +39,7 @@ class Group:
     channels: tuple[Channel, ...]
     mix: tuple[Fraction, ...]
     reports: Reports
+    mix_covariance: Floats | None = None  # of the shares, if they were estimated
 
     @property
     def count(self) -> int:
