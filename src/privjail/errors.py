@@ -2,13 +2,15 @@
 
 DPError                   privjail.util: anything below, and "The domain is unbounded."
 ├── PlanError             the program makes no sense: unknown column, wrong type, wrong argument
-│   └── RowsError         two operands do not have the same rows in the same order
+│   ├── RowsError         two operands do not have the same rows in the same order
+│   └── EngineGap         the engine that holds the data set lacks an operation; nothing was charged
 ├── RefusedError          pandas offers it, but no differentially private answer exists
 │   └── PrisonerError     a private value was used as if it were public (print, if, len, float, …)
 ├── BudgetError           an amount that is no budget (NaN, negative, …), or a notion that cannot pay
 │   └── BudgetExceeded    the release would cost more than the curator allows
 ├── SchemaError           the schema file is wrong, or the data cannot be read with it
 └── InternalError         something failed inside the jail; no details are given
+    └── EngineFailed      the engine failed (a lost cluster, a full disk, …); no details are given
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ __all__ = [
     "BudgetExceeded",
     "DPError",
     "DPWarning",
+    "EngineFailed",
+    "EngineGap",
     "InternalError",
     "PlanError",
     "PrisonerError",
@@ -29,6 +33,7 @@ __all__ = [
     "RowsError",
     "SchemaError",
     "UnknownName",
+    "engine_gap",
     "unbounded",
     "warn",
 ]
@@ -40,6 +45,10 @@ class PlanError(DPError):
 
 class RowsError(PlanError):
     """Two operands do not have the same rows in the same order."""
+
+
+class EngineGap(PlanError):
+    """The engine that holds the data set lacks an operation of the plan. Nothing was charged."""
 
 
 class RefusedError(DPError):
@@ -68,6 +77,18 @@ class SchemaError(DPError):
 
 class InternalError(DPError):
     """Something failed inside the jail. No details are given: they may contain data."""
+
+
+class EngineFailed(InternalError):
+    """The engine failed: a lost cluster, a full disk. What it said is not shown, since it may contain data."""
+
+
+def engine_gap(what: str, engine: str) -> EngineGap:
+    """The error for an operation that an engine has no line for."""
+    return EngineGap(
+        f"{what} does not run on {engine}, which holds this data set",
+        do="ask the curator to serve the data set with the engine polars, or write the program without it",
+    )
 
 
 def unbounded(plan: str | None = None) -> DPError:

@@ -95,6 +95,7 @@ class ReleaseGate:
             raise PlanError("there is nothing to release")
         for ask in asks:
             ask.mechanism.check(ask.value)
+        self.engine.check(ask.value for ask in asks)
         charges = [self.charges(ask) for ask in asks]
         self.ledger.charge([charge for each in charges for charge in each])
         if self.audit is not None:

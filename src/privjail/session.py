@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from privjail import records
 from privjail.budget.amounts import amount
 from privjail.budget.notions import Cost, Notion
+from privjail.engines.engine import Engine
 from privjail.engines.held import Held
 from privjail.errors import DPError, InternalError
 from privjail.ops.rows.source import Dataset, Source
@@ -44,6 +45,11 @@ def jail() -> ReleaseGate:
     from privjail.engines.polars.engine import PolarsEngine
 
     return ReleaseGate(PolarsEngine())
+
+
+def set_engine(engine: Engine) -> None:
+    """Answer with another engine in this process. Data sets that are open already must be opened again."""
+    jail().engine = engine
 
 
 def connection() -> Connection | None:

@@ -13,7 +13,8 @@ from tests.ops import gaps
 from tests.ops.conftest import each_engine
 
 def pytest_collection_modifyitems(items):
-    gaps.mark_gaps(items, {"reference": {"slice": gaps.notimpl("later"), "marked": gaps.never("no such function")}})
+    marked = {"marked": gaps.never("no such function")}
+    gaps.mark_gaps(items, {"reference": {"slice": gaps.notimpl("later"), **marked}, "duckdb": marked})
 """
 TESTS = '''
 from privjail.ops.rows.slice import Slice
@@ -67,9 +68,12 @@ def test_gaps_are_strict(tmp_path: Path) -> None:
     assert outcomes == {
         "test_works[polars]": "PASSED",
         "test_works[reference]": "FAILED",  # marked, and it works
+        "test_works[duckdb]": "PASSED",
         "test_marked[polars]": "PASSED",
         "test_marked[reference]": "XFAIL",
+        "test_marked[duckdb]": "XFAIL",
         "test_unmarked[polars]": "PASSED",
         "test_unmarked[reference]": "FAILED",  # it does not work, and nobody said so
+        "test_unmarked[duckdb]": "FAILED",
     }, found
     assert "never marked: no such function" in found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import hypothesis
@@ -25,6 +25,7 @@ from privjail.plan.distance import Distance
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, moment
+from privjail.engines.sql.duckdb import DuckDBEngine, DuckDBStore, open_database
 from privjail.ops.polars_types import dtype_of
 from privjail.engines.reference import ReferenceEngine
 from privjail.plan.rows import Rows
@@ -79,7 +80,22 @@ def frame(source: Source, table: Table) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-ENGINES: dict[str, Callable[[int], Engine]] = {"polars": PolarsEngine, "reference": ReferenceEngine}
+ENGINES: dict[str, Callable[[int], Engine]] = {
+    "polars": PolarsEngine,
+    "reference": ReferenceEngine,
+    "duckdb": lambda cache_bytes: DuckDBEngine(cache_bytes, DuckDBStore(_database())),
+}
+
+
+SLOW = ("duckdb",)  # the fast tests of SQL engines are in tests/engines/test_sql.py
+
+
+@cache
+def _database() -> Any:
+    """One DuckDB database for all tests: opening one takes longer than most of what they ask."""
+    return open_database(threads=1)
+
+
 _chosen = "polars"
 
 

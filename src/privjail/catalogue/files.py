@@ -7,7 +7,7 @@ about a line it cannot read is dropped, not even kept as the context of the erro
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,17 +39,32 @@ def read_csv_text(path: Path, separator: str = ",") -> pl.DataFrame:
     The header is public. Fields beyond it are dropped, missing ones are missing values, and bytes that are no
     UTF-8 are replaced: one person's odd row must not decide whether the data set can be opened.
     """
-    _need_file(path)
-    names = quietly(lambda: _header(path, separator), f"{path.name!r} cannot be read as CSV")
-    if not names:
-        raise SchemaError(f"{path.name!r} is empty: it needs a header line with the names of the columns")
-    _distinct(names, path.name)
+    _check_header(path, separator)
     return quietly(
         lambda: pl.read_csv(
             path, separator=separator, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True
         ),
         f"{path.name!r} cannot be read as CSV",
     )
+
+
+def scan_csv_text(path: Path, rows: int) -> Iterator[pl.DataFrame]:
+    """The same in batches, in the order of the file."""
+    _check_header(path, ",")
+    wrong = f"{path.name!r} cannot be read as CSV"
+    scan = pl.scan_csv(path, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True)
+    yield quietly(lambda: scan.head(0).collect(), wrong)
+    batches = quietly(lambda: iter(scan.collect_batches(chunk_size=rows, maintain_order=True)), wrong)
+    while (batch := quietly(lambda: next(batches, None), wrong)) is not None:
+        yield batch
+
+
+def _check_header(path: Path, separator: str) -> None:
+    _need_file(path)
+    names = quietly(lambda: _header(path, separator), f"{path.name!r} cannot be read as CSV")
+    if not names:
+        raise SchemaError(f"{path.name!r} is empty: it needs a header line with the names of the columns")
+    _distinct(names, path.name)
 
 
 def _header(path: Path, separator: str) -> list[str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from privjail.catalogue.files import open_parquet, read_csv_text
+from privjail.catalogue.files import open_parquet, read_csv_text, scan_csv_text
 from privjail.catalogue.sql import query_rows
+from privjail.engines.files import HeldFiles, holds_files
 from privjail.engines.polars.disk import OnDisk
 from privjail.errors import SchemaError
 from privjail.faults import FILES
 
-KINDS = ("csv", "parquet", "folder", "sqlite", "duckdb", "postgres")
+KINDS = ("csv", "parquet", "folder", "held", "sqlite", "duckdb", "postgres")
 
 
 def origin_of(given: str, kind: str | None, query: str | None) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def _guess(given: str) -> str:
         return "postgres"
     path = Path(given)
     if path.is_dir():
-        return "folder"
+        return "held" if holds_files(path) else "folder"
     endings = {".parquet": "parquet", ".pq": "parquet", ".sqlite": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
     return endings.get(path.suffix, "csv")
 
@@ -56,6 +58,24 @@ def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
         case "folder":
             return open_parquet(*_files(place))
     return query_rows(origin["kind"], place, origin["query"])
+
+
+def batches_of(origin: dict[str, Any], rows: int) -> Iterator[pl.DataFrame]:
+    """All rows, in the order of the origin, a batch at a time; at least one batch, which may be empty.
+
+    What a database gives is held as a whole first.
+    """
+    match origin["kind"]:
+        case "csv":
+            yield from scan_csv_text(Path(origin["place"]), rows)
+        case "parquet" | "folder":
+            paths = [Path(origin["place"])] if origin["kind"] == "parquet" else _files(origin["place"])
+            disk = OnDisk.of(paths)
+            yield disk.lazy().head(0).collect()
+            for read in disk.batches((), rows):
+                yield read()
+        case _:
+            yield query_rows(origin["kind"], origin["place"], origin["query"])
 
 
 def _files(place: str) -> list[Path]:
@@ -78,6 +98,8 @@ def fingerprint(origin: dict[str, Any]) -> str:
     if "query" in origin:
         digest.update(f"{origin['place']}\n{origin['query']}".encode())
         return digest.hexdigest()
+    if origin["kind"] == "held":
+        return HeldFiles.read(Path(origin["place"])).digest
     files = _files(origin["place"]) if origin["kind"] == "folder" else [Path(origin["place"])]
     for path in files:
         try:

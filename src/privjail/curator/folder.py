@@ -25,6 +25,7 @@ from privjail.curator.checks import (
     the_group,
     the_user,
 )
+from privjail.engines.choice import check_engine, stored_bytes
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
 from privjail.server.ledger.history import Checked
@@ -125,7 +126,7 @@ class JailFolder:
 
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
-        kind: str | None = None, query: str | None = None,
+        kind: str | None = None, query: str | None = None, engine: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Add a data set; returns warnings. The rows are loaded once, to check that they fit the schema."""
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
@@ -135,12 +136,15 @@ class JailFolder:
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
         limit = _new_limit(notion, budget)
+        check_engine(engine)
         origin = origin_of(file, kind, query)
-        text = schema if isinstance(schema, dict) else _schema_dict(schema)
+        text = schema if isinstance(schema, dict) else schema_dict(schema)
+        if origin["kind"] == "held":
+            text = self._ingested(origin, text if schema is not None else None, unit)
         mark = fingerprint(origin)
         columns, loose = self._trial(origin, text, unit)
         warnings = [*remarks(origin), *loose]
-        body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit),
+        body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit), "engine": engine,
                 "notion": notion, "limit": texts(limit), "fingerprint": mark, "columns": columns}  # fmt: skip
 
         def make(state: State) -> dict[str, Any]:
@@ -155,6 +159,22 @@ class JailFolder:
         self._decide(make)
         return warnings
 
+    def _ingested(
+        self, origin: dict[str, Any], schema: dict[str, Any] | None, unit: tuple[str | None, int | None]
+    ) -> dict[str, Any]:
+        """The schema of ingested data, which was enforced already; notes its size. The files are read and compared."""
+        from privjail.engines.files import HeldFiles
+
+        files = HeldFiles.read(Path(origin["place"]))
+        if tuple(unit) != files.unit or schema is not None and schema != files.schema:
+            raise SchemaError(
+                "the data was ingested with another schema or unit of protection",
+                do="leave out --schema and give the same --unit, or ingest the data again",
+            )
+        files.verify(files.digest)
+        origin["bytes"] = stored_bytes(files.rows, len(files.types))
+        return files.schema
+
     def _trial(
         self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]
     ) -> tuple[list[str], list[str]]:
@@ -162,8 +182,11 @@ class JailFolder:
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
         from privjail.catalogue.schema import read_schema
+        from privjail.engines.files import HeldFiles
         from privjail.ops.rows.source import Unit
 
+        if origin["kind"] == "held":
+            return [name for name, _ in HeldFiles.read(Path(origin["place"])).types], []
         _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
         loose = [n for n, d in domains.items() if d.dtype == "untyped"]
         said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
@@ -346,7 +369,7 @@ def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
     return limit
 
 
-def _schema_dict(schema: Any) -> dict[str, Any]:
+def schema_dict(schema: Any) -> dict[str, Any]:
     """A schema file as a plain dictionary that the ledger can hold."""
     from privjail.catalogue.schema import _load, read_schema
 

@@ -12,6 +12,7 @@ from typing import Any
 from privjail.budget.notions import Cost, Notion
 from privjail.curator.checks import the_dataset
 from privjail.curator.folder import JailFolder
+from privjail.engines.choice import choose
 from privjail.server.ledger.events import amounts
 from privjail.server.ledger.state import State
 
@@ -21,7 +22,8 @@ class DataSet:
     """A data set, and what all users together have spent on it."""
 
     name: str
-    kind: str  # of its origin: csv, parquet, folder, sqlite, duckdb or postgres
+    kind: str  # of its origin: csv, parquet, folder, held, sqlite, duckdb or postgres
+    engine: str  # that answers, unless `serve --engine` says otherwise
     unit: str  # what is protected
     notion: Notion
     spent: Cost
@@ -83,7 +85,8 @@ def data_sets(state: State) -> list[DataSet]:
     for each in state.datasets.values():
         scope = ("dataset", "", each.name)
         spent, limit = state.total(scope), state.limits.get(scope)
-        found.append(DataSet(each.name, each.origin["kind"], str(each.unit), each.notion, spent, limit, each.removed))
+        kind, engine = each.origin["kind"], choose(each.engine, each.origin.get("bytes"))
+        found.append(DataSet(each.name, kind, engine, str(each.unit), each.notion, spent, limit, each.removed))
     return found
 
 

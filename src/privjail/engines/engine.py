@@ -96,6 +96,10 @@ class Engine(Protocol):
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         """The rows themselves, in their order, as held values: what distances speak of. For tests; never released."""
 
+    def check(self, values: Iterable[Value]) -> None:
+        """Refuse, before anything is charged, a plan with an operation that this engine lacks (EngineGap)."""
+        return
+
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
         """Several values. An engine may look at all of them first, to compute together what they share."""
         return [self.evaluate(value) for value in values]

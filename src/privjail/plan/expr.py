@@ -7,7 +7,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from privjail.errors import RowsError
+from privjail.errors import RowsError, engine_gap
 from privjail.plan.domain import Domain
 from privjail.plan.node import Node, inputs_first
 from privjail.plan.rows import Rows
@@ -48,6 +48,10 @@ class Expr(Node):
     def polars(self, *inputs: Any) -> Any:
         """The Polars expression, given those of the inputs."""
         raise TypeError(f"{type(self).__name__} has no Polars line")
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        """The SQL term, given the dialect (engines/sql/dialect.py) and the terms of the inputs."""
+        raise engine_gap(f"the operation {self.kind!r}", sql.name)
 
     sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, engine_gap
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.distance import UNBOUNDED, Distance, Number
 from privjail.plan.node import Lit, Node, set_frozen
@@ -176,6 +176,10 @@ class Rows(Node):
     def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
         """The same for a list of row numbers, given the held values of the expressions in each of these rows."""
         raise TypeError(f"{type(self).__name__} has no Python line")
+
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        """The same for a table in SQL (engines/sql/table.py), given the dialect and the terms of the expressions."""
+        raise engine_gap(f"the operation {self.kind!r}", sql.name)
 
     def text(self) -> str:
         """This step, as the analyst wrote it."""

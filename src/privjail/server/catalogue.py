@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
-from typing import Any
 
 from privjail.errors import PlanError, SchemaError
 from privjail.ops.rows.source import Dataset, Source
+from privjail.server.holdings import Holdings
 from privjail.server.ledger.ledger import DurableLedger
 
 log = logging.getLogger("privjail.jail")
@@ -17,11 +17,12 @@ log = logging.getLogger("privjail.jail")
 class Catalogue:
     """Opens data sets, each once; the frames are shared by all sessions."""
 
-    def __init__(self, ledger: DurableLedger, folder: Path) -> None:
+    def __init__(self, ledger: DurableLedger, folder: Path, holdings: Holdings | None = None) -> None:
         self._ledger, self._folder = ledger, folder
         self._lock = threading.RLock()
         self._open: dict[str, Source] = {}
-        self.frames: dict[Source, Any] = {}
+        self.holdings = holdings or Holdings()
+        self.frames = self.holdings.frames
 
     def names(self, user: str) -> list[str]:
         self._ledger.refresh()
@@ -55,10 +56,12 @@ class Catalogue:
                 do="the curator adds changed data under a new name, with a budget of its own",
             )
         try:
+            if entry.origin["kind"] == "held":
+                return self.holdings.hold_files(name, entry)
             frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
         except Exception as e:  # it could be loaded when it was added; only the curator is told what is wrong now
             log.error("data set %r cannot be loaded: %s", name, type(e).__name__)
             raise SchemaError(f"the data set {name!r} cannot be opened now", do="tell the curator") from None
         source = Source(Dataset(name, name, tuple(domains.items()), entry.unit))
-        self.frames[source] = frame
+        self.holdings.hold(source, frame, entry.engine)
         return source

@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
 from privjail.server.authentication import Caller, SharedRefresh, authenticate, digest_of
 from privjail.server.calls import Call, Calls
 from privjail.server.catalogue import Catalogue
 from privjail.server.connections import Connections, most_connections
+from privjail.server.holdings import EngineOptions, Holdings
 from privjail.server.ledger.anchor import NO_RUN, machine_run
 from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.store import open_store
@@ -35,8 +36,9 @@ from privjail.server.wire.decode import parse
 from privjail.server.wire.rpc import grpc
 
 log = logging.getLogger("privjail.jail")
-LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
-STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
+LONGEST = 1800  # characters of each part of an error: the whole error must fit into one header
+STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL,
+          EngineFailed: grpc.StatusCode.INTERNAL}  # fmt: skip
 NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
 TOO_MANY_CALLS = Busy("too many calls of yours are open", do="wait for one of them, or close a session")
@@ -63,6 +65,7 @@ class Options:
     metrics_host: str = "127.0.0.1"
     ledger_url: str | None = None
     limits: Limits = Limits()
+    engines: EngineOptions = EngineOptions()
 
 
 def spelled(error: DPError) -> str:
@@ -303,7 +306,8 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     if options.ledger_url is None and not machine_run():
         log.warning(NO_RUN)
     ledger = DurableLedger(open_store(folder, options.ledger_url))
-    service = Service(ledger, Catalogue(ledger, folder), options.limits, noise, options.workers)
+    catalogue = Catalogue(ledger, folder, Holdings(options.engines))
+    service = Service(ledger, catalogue, options.limits, noise, options.workers)
     limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
         futures.ThreadPoolExecutor(limits.calls),  # each open call holds a thread, which mostly sleeps

@@ -13,7 +13,7 @@ from typing import Any
 
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
 from privjail.plan.node import Node
 from privjail.plan.value import Value
@@ -52,10 +52,7 @@ class Service:
         self._lock = threading.Lock()
 
     def _engine(self) -> Engine:
-        # Slow to import: a jail opens its port first.
-        from privjail.engines.polars.engine import PolarsEngine
-
-        return PolarsEngine(self.limits.cache_bytes, self.catalogue.frames)
+        return self.catalogue.holdings.engine(self.limits.cache_bytes)
 
     def open(self, request: pb.OpenRequest, user: str) -> pb.OpenReply:
         if request.version != VERSION:
@@ -200,6 +197,8 @@ class Service:
                 log.error("a release failed after its charge: %s", type(e).__name__)
                 with deadline.shield():
                     self.ledger.failed(user, number)
+                if isinstance(e, EngineFailed):  # a lost cluster, a full disk; which of them is not told
+                    raise EngineFailed("the engine failed on this request; it stays charged") from None
                 raise InternalError("the jail failed on this request; it stays charged") from None
             raise
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])

@@ -66,6 +66,15 @@ user = typer.Typer(help="Add and list users.", no_args_is_help=True)
 group = typer.Typer(help="Add and list groups.", no_args_is_help=True)
 
 
+def privacy_unit(unit: str, rows_per_unit: int | None) -> tuple[str | None, int | None]:
+    """What --unit and --rows-per-unit say: (column, rows), or (None, 1) for a row."""
+    if unit == "row" and rows_per_unit is not None:
+        raise DPError("--rows-per-unit needs a unit that is a column, not 'row'", do="give --unit COLUMN")
+    if unit != "row" and rows_per_unit is None:
+        raise DPError(f"the number of rows to keep of each {unit!r} is missing", do="give --rows-per-unit N")
+    return (None, 1) if unit == "row" else (unit, rows_per_unit)
+
+
 @dataset.command("add")
 @quiet
 def dataset_add(
@@ -81,21 +90,18 @@ def dataset_add(
     kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
     table: Annotated[str | None, typer.Option(help="a table of the database")] = None,
     query: Annotated[str | None, typer.Option(help="a query of the database, with ORDER BY")] = None,
+    engine: Annotated[str | None, typer.Option(help="polars, duckdb or spark; default: by the data's size")] = None,
     jail: Where = HERE,
 ) -> None:
     """Add a data set under a name, with its schema, budget and unit of protection."""
-    if unit == "row" and rows_per_unit is not None:
-        raise DPError("--rows-per-unit needs a unit that is a column, not 'row'", do="give --unit COLUMN")
-    if unit != "row" and rows_per_unit is None:
-        raise DPError(f"the number of rows to keep of each {unit!r} is missing", do="give --rows-per-unit N")
+    whose = privacy_unit(unit, rows_per_unit)
     if table is not None:
         if query is not None:
             raise DPError("--table and --query exclude each other")
         if not table.replace("_", "").replace(".", "").isalnum():
             raise DPError(f"{table!r} is no table name", do="use --query")
         query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
-    whose = (None, 1) if unit == "row" else (unit, rows_per_unit)
-    notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query))
+    notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query, engine))
     done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
 
 
@@ -106,10 +112,19 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
     from privjail.curator.views import data_sets
 
     rows = [
-        [d.name, d.kind, d.unit, str(d.notion), spelled(d.notion, d.spent), spelled(d.notion, d.limit), d.removed]
+        [
+            d.name,
+            d.kind,
+            d.engine,
+            d.unit,
+            str(d.notion),
+            spelled(d.notion, d.spent),
+            spelled(d.notion, d.limit),
+            d.removed,
+        ]
         for d in data_sets(_folder(jail).state)
     ]
-    show("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
+    show("data sets", ["name", "kind", "engine", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
 
 
 @dataset.command("remove")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,10 +34,15 @@ def serve(
         typer.Option(help="memory for all sessions, besides the data, e.g. 4G; default: half of the machine's"),
     ] = None,
     kept_per_user: Annotated[str, typer.Option(help="disk space for the answers and log entries of each user")] = "1G",
+    engine: Annotated[str, typer.Option(help="auto, polars, duckdb or spark, for data added without one")] = "auto",
+    spark: Annotated[str | None, typer.Option(help="a Spark Connect server, sc://host:port")] = None,
+    spark_token_file: Annotated[Path | None, typer.Option(help="a file with the token for Spark")] = None,
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
+    from privjail.engines.choice import check_engine
     from privjail.faults import check_listen
+    from privjail.server.holdings import EngineOptions
     from privjail.server.limits import Limits
     from privjail.server.memory import of_machine, parsed
     from privjail.server.server import Options, start
@@ -48,6 +54,8 @@ def serve(
     limits = Limits(
         memory_bytes=of_machine() // 2 if memory is None else parsed(memory), kept_bytes_per_user=parsed(kept_per_user)
     )
+    check_engine(engine)
+    engines = EngineOptions(engine, spark, spark_token_file, limits.memory_bytes, limits.seconds_per_release)
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
     told, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -55,7 +63,17 @@ def serve(
     running = start(
         jail,
         Options(
-            host, port, workers, insecure_loopback, mutual_tls, time_quantum, metrics_port, metrics_host, url, limits
+            host,
+            port,
+            workers,
+            insecure_loopback,
+            mutual_tls,
+            time_quantum,
+            metrics_port,
+            metrics_host,
+            url,
+            limits,
+            engines,
         ),
     )
     print(f"serving on {host}:{running.port}", flush=True)

@@ -61,7 +61,7 @@ def audit(
 
 
 def _given(text: str) -> tuple[str, Any]:
-    from privjail.curator.folder import _schema_dict
+    from privjail.curator.folder import schema_dict
     from privjail.verify.audit.jail import Given
 
     name, equals, rest = text.partition("=")
@@ -72,7 +72,7 @@ def _given(text: str) -> tuple[str, Any]:
     most = int(found["most"]) if "most" in found else (None if "unit" in found else 1)
     notion = found.get("notion", "pure")
     budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
-    return name, Given(_schema_dict(schema), found.get("unit"), most, notion, budget)
+    return name, Given(schema_dict(schema), found.get("unit"), most, notion, budget)
 
 
 def _from_jail(folder: Path | None) -> dict[str, Any]:

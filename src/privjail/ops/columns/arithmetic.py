@@ -106,6 +106,19 @@ class Arithmetic(Expr):
             return None
         return float(math.floor(result)) if self.op == "//" else result
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        if isinstance(self.domain, IntDomain):
+            if self.op in ("//", "%"):
+                return {"//": sql.divided, "%": sql.remainder}[self.op](*inputs)
+            bounds = exact_bounds(self.op, self.a.domain, self.b.domain)
+            safe = bounds is not None and bounds[0] >= INT_MIN and bounds[1] <= INT_MAX
+            return {"+": sql.sum, "-": sql.difference, "*": sql.product}[self.op](*inputs, safe)
+        a, b = (sql.as_float(each) for each in inputs)
+        if self.op in ("/", "//"):
+            quotient = sql.finite(a / sql.case(b.differs(sql.number(0.0)), b))
+            return quotient if self.op == "/" else sql.floor(quotient)
+        return sql.finite({"+": a.__add__, "-": a.__sub__, "*": a.__mul__}[self.op](b))
+
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"
 

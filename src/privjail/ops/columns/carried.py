@@ -36,6 +36,9 @@ class Carried(Expr):
     def python(self, *inputs: Any) -> Any:
         return inputs[0]  # of the inner expression, in the row that this one was
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        return inputs[1]  # of the inner expression, in the rows that this base was made of (inputs[0])
+
     def text(self, *inputs: str) -> str:
         return str(self.inner)
 
@@ -55,6 +58,9 @@ class Constant(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return held_value(self.lit.value, self.domain)
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        return sql.held(held_value(self.lit.value, self.domain), self.domain)
 
     def text(self, *inputs: str) -> str:
         return repr(self.lit.value)

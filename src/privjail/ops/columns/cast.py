@@ -88,6 +88,30 @@ class Cast(Expr):
                 return str(x).lower()
         return {"Int64": int, "Float64": float, "boolean": bool, "string": str}.get(self.to, int)(x)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,) = inputs
+        match self.a.domain, self.to:
+            case CategoryDomain() as before, to:
+                return sql.pick(x, _labels(before, to), self.domain)
+            case FloatDomain(), "Int64":
+                inside = (x >= sql.number(-(2.0**63))) & (x < sql.number(2.0**63))
+                return sql.as_whole(sql.toward_zero_float(sql.case(inside, x)))
+            case TextDomain(), "Int64":
+                return sql.whole_of_text(x)
+            case TextDomain(), "Float64":
+                return sql.number_of_text(x)
+            case BoolDomain(), "string":
+                return sql.case(x.is_known(), sql.case(x, sql.text("true"), sql.text("false")))
+            case IntDomain(), "boolean":
+                return x.differs(sql.whole(0))
+            case (IntDomain() | TextDomain(), "string"):
+                return sql.as_text(x)
+            case (IntDomain() | BoolDomain() | FloatDomain(), "Float64"):
+                return sql.as_float(x)
+            case BoolDomain(), "Int64":
+                return sql.as_whole(x)
+        return x
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.astype({self.to!r})"
 
@@ -208,6 +232,14 @@ class Categorise(Expr):
         if isinstance(before, CategoryDomain):
             return after.code(before.categories[inputs[0]])
         return held_keys(before, [held_constant(label, before) for label in after.categories]).get(inputs[0])
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        before, after = self.a.domain, self.domain
+        assert isinstance(after, CategoryDomain)
+        if isinstance(before, CategoryDomain):
+            return sql.pick(inputs[0], [after.code(label) for label in before.categories], after)
+        held = held_keys(before, [held_constant(label, before) for label in after.categories])
+        return sql.recoded(inputs[0], before, list(held.items()), after)
 
     def text(self, *inputs: str) -> str:
         return f'{inputs[0]}.astype("category")'

@@ -54,6 +54,13 @@ class Clip(Expr):
         x = x if low is None else max(x, low)
         return x if high is None else min(x, high)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,) = inputs
+        low, high = (None if b.value is None else sql.held(b.value, self.domain) for b in (self.lower, self.upper))
+        if high is not None:
+            x = sql.case(x > high, high, x)
+        return x if low is None else sql.case(inputs[0] < low, low, x)
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.clip({self.lower.value}, {self.upper.value})"
 

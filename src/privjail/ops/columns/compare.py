@@ -87,6 +87,25 @@ class Compare(Expr):
             return False
         return bool(_PYTHON[self.op](left, right))
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        left, domain = inputs[0], self.a.domain
+        if not isinstance(self.b, Lit):
+            right = inputs[1]
+            if isinstance(domain, CategoryDomain) and isinstance(self.b.domain, CategoryDomain):
+                codes = [domain.code(label) for label in self.b.domain.categories]
+                right = sql.pick(right, [-1 if code is None else code for code in codes], domain)
+            elif type(domain) is not type(self.b.domain):  # a whole number and a float meet as floats
+                left, right = sql.as_float(left), sql.as_float(right)
+        elif isinstance(domain, Numeric) and not isinstance(domain, TimeDomain):
+            bound = exact(domain, self.op, self.b.value)
+            if isinstance(bound, bool):
+                return sql.case(left.is_known(), sql.truth(bound))
+            right = sql.held(bound, domain)
+        else:
+            held = held_constant(self.b.value, domain)
+            right = sql.held(-1 if held is None else held, domain)
+        return {"==": left.equals, "<": left.__lt__, ">": left.__gt__}[self.op](right)
+
     def text(self, *inputs: str) -> str:
         right = repr(self.b.value) if isinstance(self.b, Lit) else inputs[1]
         return f"({inputs[0]} {self.op} {right})"

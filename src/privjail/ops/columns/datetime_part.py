@@ -73,5 +73,22 @@ class Part(Expr):
             self.part, getattr(date, self.part, None)
         )
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (moment_,) = inputs
+        days = sql.down(moment_, 86_400 * 10**6)
+        if self.part == "dayofweek":
+            return sql.modulo(days + sql.whole(3), 7)
+        inside = (moment_ >= sql.whole(CALENDAR[0])) & (moment_ <= sql.whole(CALENDAR[1]))
+        seconds = sql.down(sql.modulo(moment_, 86_400 * 10**6), 10**6)
+        clock = {
+            "hour": (seconds, 3600),
+            "minute": (sql.modulo(seconds, 3600), 60),
+            "second": (sql.modulo(seconds, 60), 1),
+        }
+        if self.part in clock:
+            number, by = clock[self.part]
+            return sql.case(inside, sql.down(number, by))
+        return sql.case(inside, sql.calendar(days)[self.part])
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.dt.{self.part}"

@@ -76,6 +76,29 @@ class Function(Expr):
             return None
         return found if math.isfinite(found) else None
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,) = inputs
+        if isinstance(self.domain, IntDomain):
+            return x if self.f != "abs" else sql.case(x > sql.whole(-(2**63)), sql.call("abs", x))
+        x = sql.as_float(x)
+        match self.f:
+            case "abs":
+                return sql.call("abs", x)
+            case "floor":
+                return sql.floor(x)
+            case "ceil":
+                return sql.ceil(x)
+            case "round":
+                scaled = x * sql.number(10.0**self.digits)
+                whole = sql.case(sql.inside(scaled, 2.0**51), sql.nearest(scaled), scaled)
+                far = sql.finite(scaled).is_null()
+                return sql.case(far, x, sql.finite(whole / sql.number(10.0**self.digits)))
+            case "sqrt":
+                return sql.call("sqrt", sql.case(x >= sql.number(0.0), x))
+            case "exp":
+                return sql.finite(sql.call("exp", x))
+        return sql.finite(sql.call("ln", sql.case(x > sql.number(0.0), x)))
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.round({self.digits})" if self.f == "round" else f"{self.f}({inputs[0]})"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.compare import check_constant, exact, held_constant
+from privjail.ops.columns.compare import check_constant, exact, held_constant, held_keys
 from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import BoolDomain, CategoryDomain, Numeric, TimeDomain
 from privjail.plan.expr import Expr
@@ -49,6 +49,11 @@ class IsIn(Expr):
     def python(self, *inputs: Any) -> Any:
         return inputs[0] is not None and any(inputs[0] == held_constant(v.value, self.a.domain) for v in self.values)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        domain = self.a.domain
+        held = held_keys(domain, [held_constant(v.value, domain) for v in self.values])
+        return sql.among(inputs[0], [sql.held(value, domain) for value in held if value is not None])
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.isin([{len(self.values)} values])"
 
@@ -69,6 +74,9 @@ class IsNull(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return inputs[0] is None
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        return inputs[0].is_null()
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.isna()"

@@ -50,6 +50,10 @@ class Logic(Expr):
             return None
         return a != b if self.op == "^" else self.op == "&"
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        a, b = inputs
+        return {"&": a.__and__, "|": a.__or__, "^": a.differs}[self.op](b)
+
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"
 
@@ -70,6 +74,9 @@ class Not(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return not inputs[0]
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        return ~inputs[0]
 
     def text(self, *inputs: str) -> str:
         return f"~{inputs[0]}"

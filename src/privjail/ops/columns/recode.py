@@ -91,6 +91,16 @@ class Recode(Expr):
             image = self.pairs[place][1].value
         return None if image is None else held_value(image, after)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,), before, after = inputs, self.a.domain, self.domain
+        if isinstance(before, CategoryDomain):
+            images = [None if v is None else held_value(v, after) for v in self._images(before)]
+            return sql.pick(x, images, after)
+        held = held_keys(before, [held_constant(key.value, before) for key, _ in self.pairs])
+        images = [self.pairs[i][1].value for i in held.values()]
+        pairs = [(k, None if v is None else held_value(v, after)) for k, v in zip(held, images, strict=True)]
+        return sql.recoded(x, before, pairs, after, sql.converted(x, before, after) if self.keep else None)
+
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.{'replace' if self.keep else 'map'}({{{len(self.pairs)} pairs}})"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, engine_gap
 from privjail.ops.columns.characters import named_set
 from privjail.ops.columns.pattern import read, read_groups, read_replaced, template
 from privjail.plan.domain import BoolDomain, Domain, IntDomain, TextDomain
@@ -158,6 +158,24 @@ class Text(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return FUNCTIONS[self.f].python(inputs[0], *(each.value for each in self.arguments))
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        (x,), arguments = inputs, [arg.value for arg in self.arguments]
+        match self.f:
+            case "strip":
+                return sql.stripped(x, arguments[0] or WHITE)
+            case "len":
+                return sql.characters(x)
+            case "startswith":
+                return sql.starts_with(x, arguments[0])
+            case "endswith":
+                return sql.ends_with(x, arguments[0])
+            case "contains":
+                return sql.contains(x, arguments[0])
+            case "slice":
+                start, stop = arguments[0] or 0, arguments[1]
+                return sql.substring(x, start, None if stop is None else max(0, stop - start))
+        raise engine_gap(f"str.{self.f} on free text", sql.name)  # engines know other letters, and other rules of case
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.str.{self.f}({', '.join(repr(a.value) for a in self.arguments)})"

@@ -43,6 +43,11 @@ class Where(Expr):
         chosen, x = (self.a, a) if condition is True else (self.b, b)
         return converted(x, chosen.domain, self.domain)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        condition, a, b = inputs
+        a, b = (sql.converted(x, e.domain, self.domain) for x, e in ((a, self.a), (b, self.b)))
+        return sql.case(condition, a, b)
+
     def text(self, *inputs: str) -> str:
         return f"where({', '.join(inputs)})"
 
@@ -68,6 +73,11 @@ class FillNull(Expr):
         a, b = inputs
         chosen, x = (self.b, b) if a is None else (self.a, a)
         return converted(x, chosen.domain, self.domain)
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        return sql.coalesce(
+            *(sql.converted(x, e.domain, self.domain) for x, e in zip(inputs, (self.a, self.b), strict=True))
+        )
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.fillna({inputs[1]})"
@@ -95,6 +105,10 @@ class NullWhere(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return None if inputs[0] is True else inputs[1]
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        condition, a = inputs
+        return sql.case(~condition.is_true(), a)
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[1]}.mask({inputs[0]})"

@@ -90,6 +90,21 @@ class QuantileScores(Value):
 
         return count("<", "left"), count(">", "right"), len(held)
 
+    def sql(self, sql: Any, column: Any) -> tuple[Any, Any]:
+        """For each value, how many candidates lie at or below it, and how many lie below it."""
+        domain = self.a.domain
+        assert isinstance(domain, (IntDomain, FloatDomain))
+
+        def passed(op: str) -> Any:
+            # Candidates that all values lie below (or none) have no counterpart in the column's type: True or False.
+            bounds = [exact(domain, op, c.value) for c in self.candidates]
+            known = [b for b in bounds if not isinstance(b, bool)]
+            always = sum(1 for b in bounds if b is (op == ">"))
+            found = sql.edges_below(column, [sql.held(b, domain) for b in known], or_equal=op == "<")
+            return found + sql.code(always)
+
+        return passed("<"), passed(">")
+
     def python(self, values: list[Any]) -> tuple[list[int], list[int], int]:
         held = [x for x in values if x is not None]
         points = [c.value for c in self.candidates]

@@ -116,6 +116,31 @@ class Tally(Value):
         found = np.bincount(places, weights=amounts, minlength=self.size + 1)[: self.size]
         return found.astype(np.int64, copy=False).reshape([len(axis) for axis in self.index])
 
+    def sql(self, sql: Any, keys: Sequence[Any], value: Any) -> tuple[Any, Any]:
+        """Each row's place in the flat table (null: in no group) and amount; None without keys, or where rows count."""
+        place = None
+        for term, key, axis in zip(keys, self.keys, self.index, strict=True):
+            code = sql.as_whole(term)
+            if isinstance(key.domain, IntDomain):
+                code = code - sql.whole(key.domain.lower)
+            code = sql.case((code >= sql.whole(0)) & (code < sql.whole(len(axis))), code)
+            place = code if place is None else place * sql.whole(len(axis)) + code
+        return place, None if self.value is None else sql.coalesce(self._sql_amount(sql, value), sql.whole(0))
+
+    def _sql_amount(self, sql: Any, x: Any) -> Any:
+        """``amount`` of a column: exact, in whole numbers for whole numbers and in floats for floats."""
+        assert self.value is not None
+        domain, grid = self.value.domain, self.grid
+        if not isinstance(domain, (IntDomain, FloatDomain)) or isinstance(domain, IntDomain) and grid == 1:
+            return sql.as_whole(x)
+        if isinstance(domain, FloatDomain):
+            steps = sql.as_whole(sql.nearest(x * sql.number(float(1 / grid))))  # a power of two: exact
+        else:
+            steps = sql.nearest_multiple(x, int(grid))
+        low, high = grid_bounds(domain)
+        steps = sql.case(steps > sql.whole(high), sql.whole(high), steps)
+        return sql.case(steps < sql.whole(low), sql.whole(low), steps)
+
     def python(self, keys: list[list[Any]], values: list[Any]) -> list[int]:
         """The elements in order, given each row's keys and value as held values (no keys: one element)."""
         found = dict.fromkeys(product(*[range(len(axis)) for axis in self.index]), 0)

@@ -50,6 +50,9 @@ class Filter(Rows):
     def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
         return [row for row, kept in zip(rows, columns[0], strict=True) if kept is True]
 
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        return table.where(columns[0].is_true())
+
     def text(self) -> str:
         columns = _complete(self.condition)
         return f"filter({self.condition})" if columns is None else f"dropna({listed(columns)})"

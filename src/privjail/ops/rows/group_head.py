@@ -72,5 +72,8 @@ class GroupHead(Rows):
                 kept.append(row)
         return kept
 
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        return table.first(self.k, sql.sortable(columns[0], self.key.domain))
+
     def text(self) -> str:
         return f"groupby({self.key}).head({self.k})"

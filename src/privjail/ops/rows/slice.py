@@ -49,6 +49,9 @@ class Slice(Rows):
     def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
         return rows[self.start : self.stop]
 
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        return table.slice(self.start, self.stop)
+
     def text(self) -> str:
         if self.start is None and self.stop is not None and self.stop >= 0:
             return f"head({self.stop})"

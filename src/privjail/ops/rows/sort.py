@@ -47,5 +47,9 @@ class Sort(Rows):
             order = known + [i for i in order if column[i] is None]
         return [rows[i] for i in order]
 
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        keys = [sql.sortable(column, by.domain) for column, by in zip(columns, self.by, strict=True)]
+        return table.sort([(key, bool(down)) for key, down in zip(keys, self.descending, strict=True)])
+
     def text(self) -> str:
         return f"sort_values({', '.join(map(str, self.by))})"

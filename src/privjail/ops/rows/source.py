@@ -86,5 +86,9 @@ class Column(Expr):
     def polars(self, *inputs: Any) -> Any:
         return named(self.column)
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        # Columns are stored under their numbers: no name that somebody chose is part of any SQL.
+        return sql.stored([name for name, _ in self.source.dataset.columns].index(self.column))
+
     def text(self, *inputs: str) -> str:
         return self.column

@@ -42,6 +42,9 @@ class Window(Rows):
     def sees_itself(self) -> bool:
         return self.before >= 0 and self.after >= 0
 
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        return table  # the same rows; what they see around them is the line of Lag
+
     def text(self) -> str:
         return f"window(-{self.before}, +{self.after})"
 
@@ -72,6 +75,11 @@ class Lag(Expr):
         """Given all values of the inner expression in the rows of the window, in order; and the number of this row."""
         column, i = inputs
         return column[i - self.k] if 0 <= i - self.k < len(column) else None
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        """Given the rows of the window as a table, and the term of the inner expression in them."""
+        table, column = inputs
+        return table.lagged(column, self.k)
 
     def text(self, *inputs: str) -> str:
         return f"{self.inner}.shift({self.k})"

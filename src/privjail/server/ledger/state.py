@@ -32,6 +32,7 @@ class DatasetEntry:
     fingerprint: str
     columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
     removed: bool = False
+    engine: str | None = None  # None: chosen by the size of the data
     entered: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # the entry that says all this
 
 
@@ -130,6 +131,7 @@ class State:
         unit = Unit(*body["unit"])
         columns = tuple(body.get("columns", ()))
         entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        entry.engine = body.get("engine")
         entry.entered = body
         self.datasets[name] = entry
         return entry

@@ -1,0 +1,140 @@
+"""Counts, sums and ranks as SQL statements, and their results as tables of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from privjail.engines.sql.compiler import Compiler, Scope, inputs_of_steps
+from privjail.engines.sql.table import Table, ordered
+from privjail.engines.sql.term import Term, build, listed
+from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.numbers.tally import Tally
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
+
+Question = Tally | QuantileScores
+
+
+def statements(compiler: Callable[[], Compiler], questions: Sequence[Question]) -> Iterator[tuple[str, list[Question]]]:
+    """Two statements at most: all numbers without groups in one row, and all tables one below another."""
+    plain = [q for q in questions if isinstance(q, Tally) and not q.keys]
+    tables = [q for q in questions if not (isinstance(q, Tally) and not q.keys)]
+    for asked, write in ((plain, _one_row), (tables, _tables)):
+        if asked:
+            made = compiler()
+            yield made.statement(write(made, asked)), list(asked)
+
+
+def counted(rows: Iterable[Sequence[Any]], questions: Sequence[Question]) -> list[list[int]]:
+    """The tables of the questions of one statement, flat, from what the database gave."""
+    if isinstance(questions[0], Tally) and not questions[0].keys:
+        (row,) = rows
+        return [[int(number)] for number in row]
+    found = [[0] * _size(question) for question in questions]
+    for question, place, number in rows:
+        found[question][place] = int(number)
+    return found
+
+
+def rows_of(compiler: Compiler, rows: Rows, columns: Sequence[Expr]) -> str:
+    """The rows themselves, in their order."""
+    scope = _scope(compiler, [rows], columns)
+    table = compiler.selected(rows, scope)
+    terms = [build(scope.terms[each], f" AS x{i:d}") for i, each in enumerate(columns)]
+    order = ordered(table.order)
+    return compiler.statement(build(_select(scope, table, terms or [Term("1 AS x0")]), " ", order).text)
+
+
+def _size(question: Question) -> int:
+    return question.size if isinstance(question, Tally) else 2 * (len(question.candidates) + 1)
+
+
+def _scope(compiler: Compiler, rows: Sequence[Rows], columns: Sequence[Expr]) -> Scope:
+    steps = [each for one in rows for each in inputs_of_steps(one)]
+    return compiler.scope(rows[0].base, [*columns, *steps])
+
+
+def _by_base(questions: Sequence[Question]) -> dict[Rows, list[Question]]:
+    found: dict[Rows, list[Question]] = {}
+    for question in questions:
+        found.setdefault(question.rows.base, []).append(question)
+    return found
+
+
+def _columns(question: Question) -> list[Expr]:
+    if isinstance(question, QuantileScores):
+        return [question.a]
+    return [*question.keys, *(() if question.value is None else (question.value,))]
+
+
+def _select(scope: Scope, table: Table, terms: Sequence[Term], and_: Term | None = None) -> Term:
+    kept = table.kept()
+    condition = and_ if kept is None else kept if and_ is None else kept & and_
+    where: tuple[str | Term, ...] = () if condition is None else (" WHERE ", condition)
+    return build("SELECT ", *listed(list(terms)), f" FROM {scope.relation}", *where)
+
+
+def _one_row(compiler: Compiler, questions: Sequence[Question]) -> str:
+    """Counts and sums of all rows: one pass over each base, and the results side by side."""
+    passes: list[Term] = []
+    for base, asked in _by_base(questions).items():
+        scope = _scope(compiler, [q.rows for q in asked] or [base], [e for q in asked for e in _columns(q)])
+        aggregates: list[Term] = []
+        for question in asked:
+            assert isinstance(question, Tally)
+            value = None if question.value is None else scope.terms[question.value]
+            _, amount = question.sql(compiler.sql, [], value)
+            kept = compiler.selected(question.rows, scope).kept()
+            name = f"n{questions.index(question):d}"
+            aggregates.append(build(_aggregate(amount, kept), f" AS {name}"))
+        passes.append(build("(SELECT ", *listed(aggregates), f" FROM {scope.relation}) AS p{len(passes):d}"))
+    names = [Term(f"n{i:d}") for i in range(len(questions))]
+    return build("SELECT ", *listed(names), " FROM ", *_crossed(passes)).text
+
+
+def _crossed(passes: Sequence[Term]) -> list[str | Term]:
+    parts: list[str | Term] = []
+    for each in passes:
+        parts += [" CROSS JOIN ", each] if parts else [each]
+    return parts
+
+
+def _aggregate(amount: Term | None, kept: Term | None = None) -> Term:
+    rows: tuple[str | Term, ...] = () if kept is None else (" FILTER (WHERE ", kept, ")")
+    if amount is None:
+        return build("count(*)", *rows)
+    return build("coalesce(sum(", amount, ")", *rows, ", 0)")
+
+
+def _tables(compiler: Compiler, questions: Sequence[Question]) -> str:
+    """(question, place, number) of all tables, one below another."""
+    parts: list[str | Term] = []
+    for asked in _by_base(questions).values():
+        scope = _scope(compiler, [q.rows for q in asked], [e for q in asked for e in _columns(q)])
+        for question in asked:
+            table = compiler.selected(question.rows, scope)
+            select = _table(compiler, scope, table, question, questions.index(question))
+            parts += [" UNION ALL ", select] if parts else [select]
+    return build(*parts).text
+
+
+def _table(compiler: Compiler, scope: Scope, table: Table, question: Question, number: int) -> Term:
+    terms = [scope.terms[each] for each in _columns(question)]
+    amount: Term | None = None
+    place: Term
+    if isinstance(question, Tally):
+        keys = terms[: len(question.keys)]
+        place, amount = question.sql(compiler.sql, keys, terms[-1])
+    else:
+        at_or_below, below = question.sql(compiler.sql, terms[0])
+        sql = compiler.sql
+        # The candidates rise, so at most one of them equals a value.
+        place = sql.as_whole(at_or_below) * sql.whole(3) - sql.as_whole(below)
+    inner = [build(place, " AS place")] + ([] if amount is None else [build(amount, " AS amount")])
+    rows = _select(scope, table, inner)
+    total = _aggregate(None if amount is None else Term("amount"))
+    return build(
+        f"SELECT {number:d} AS question, place, ", total, " AS number FROM (", rows, f") AS q{number:d} ",
+        "WHERE place IS NOT NULL GROUP BY place",
+    )  # fmt: skip

@@ -1,0 +1,42 @@
+"""Databases that SQL engines are tested on. Those that cannot be started here are skipped, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from privjail.engines.sql.duckdb import DuckDBEngine, DuckDBStore, open_database
+from privjail.engines.sql.spark import SparkEngine, SparkStore
+from tests.engines import spark_servers as servers
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[str]:
+    reason = servers.no_sail()
+    if reason is not None:
+        pytest.skip(reason)
+    with servers.sail() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    reason = servers.no_spark()
+    if reason is not None:
+        pytest.skip(reason)
+    cluster = servers.Cluster(tmp_path_factory.mktemp("spark"))
+    yield cluster.address
+    cluster.close()
+
+
+@pytest.fixture(scope="session", params=["duckdb", "sail", pytest.param("spark", marks=pytest.mark.slow)])
+def make_engine(request: Any) -> Iterator[Any]:
+    """A function that makes an engine, on one database for all tests."""
+    if request.param == "duckdb":
+        database = open_database(threads=1)
+        yield lambda cache_bytes=2**30: DuckDBEngine(cache_bytes, DuckDBStore(database))
+    else:
+        store = SparkStore(request.getfixturevalue(request.param))
+        yield lambda cache_bytes=2**30: SparkEngine(store, cache_bytes)
