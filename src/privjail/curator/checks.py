@@ -25,9 +25,7 @@ def check_name(name: str) -> None:
 
 def check_new(name: str, state: State) -> None:
     if name in state.datasets:
-        raise PlanError(
-            f"there was a data set {name!r} before; its name cannot be used again", do="use another name"
-        )
+        raise PlanError(f"there was a data set {name!r} before; its name cannot be used again", do="use another name")
 
 
 def the_dataset(state: State, name: str) -> DatasetEntry:

@@ -110,7 +110,7 @@ class Engine(Protocol):
             return self.step(value, [])
         done: dict[Value, Answer] = {}
         for node, used in evaluation(value):
-            done[node] = self.step(node, [done[each] for each in node.inputs])
+            done[node] = self.step(node, list(map(done.__getitem__, node.inputs)))
             for each in used:
                 del done[each]
         return done[value]

@@ -65,7 +65,7 @@ def facts_bytes(value: Value) -> int:
     inputs = value.inputs
     if not inputs:
         rows = getattr(value, "rows", None)
-        return FORM if rows is None else FORM * (1 + len(rows.cells))
+        return FORM if rows is None else 2 * FORM * (1 + len(rows.cells))  # how far it moves, and its net change
     known = _FACTS_BYTES.get(value)
     if known is None:
         for each in inputs:
