@@ -16,6 +16,9 @@ from privjail.engines.engine import Engine
 from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.function import Function
 from privjail.ops.columns.text import Text
+from privjail.plan.domain import FloatDomain
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.text import Concat
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.group_head import GroupHead
@@ -29,7 +32,7 @@ from tests.ops.worlds import SQUARE, columns
 from tests.tables import Table, World
 
 MakeEngine = Callable[..., Engine]
-CASES = ("lower", "upper")  # engines know other letters, and other rules of case: a gap
+WRITTEN = ("strip", "len", "startswith", "endswith", "contains", "slice")  # of the functions of text
 
 
 def given(*strategies: Any, examples: int) -> Callable[[Any], Any]:
@@ -43,10 +46,17 @@ def holding(make: MakeEngine, source: Source, table: Table) -> Engine:
     return found
 
 
+def lacking(node: Any) -> bool:
+    """Whether no SQL engine has this operation yet: gaps, which are refused before a charge."""
+    if isinstance(node, Arithmetic):
+        return node.op == "%" and isinstance(node.domain, FloatDomain)
+    return isinstance(node, Concat) or isinstance(node, Text) and node.f not in WRITTEN
+
+
 def plans_of(world: World, table: Table, c: Any) -> tuple[dict[str, Any], list[Any], list[Any]]:
     """Columns, rows and values over one table."""
     x, y, source = world.column("x"), world.column("y"), world.source
-    found = [e for e in expressions(x, y, c) if not (isinstance(e, Text) and e.f in CASES)]
+    found = [e for e in expressions(x, y, c) if not lacking(e)]
     rows = [Sort(source, (x, y), (0, 1)), Sort(source, (x,), (1,)), GroupHead(source, x, 1)]
     points = tuple(Lit.of(p) for p in (-(2.0**63), -1, 0, 0.5, 2**53, 2**53 + 1, 1e300))
     values = [

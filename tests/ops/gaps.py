@@ -31,7 +31,10 @@ def never(why: str) -> Gap:
 GAPS: dict[str, dict[str, Gap]] = {
     "polars": {},
     "reference": {},
-    "duckdb": {"text": notimpl("str.lower and str.upper: engines know other letters, and other rules of case")},
+    "duckdb": {
+        "concat": notimpl("no line yet"),
+        "text": notimpl("str.lower and str.upper: engines know other letters, and other rules of case"),
+    },
 }
 
 

@@ -21,7 +21,7 @@ def choose(wanted: str | None, size: int | None) -> str:
     """The engine of a data set.
 
     ``size``: ``stored_bytes`` of data that was ingested; None for other data, which Polars reads as it is. What fits
-    into memory is fastest there, with Polars; files are counted faster by DuckDB (measured: docs/guide/engines.md).
+    into memory is fastest there, with Polars; larger data is left to DuckDB, which reads the files in place.
     """
     if wanted not in (None, AUTO):
         return str(wanted)
