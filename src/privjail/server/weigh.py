@@ -19,7 +19,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, classes
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value, inputs_of
+from privjail.plan.value import AllMove, OneMoves, PerElement, RowVectors, Sensitivity, Value, inputs_of
 from privjail.plan.walk import inputs_first
 from privjail.server.limits import Limits
 
@@ -124,6 +124,8 @@ def _joint(joint: Sensitivity) -> int:
             return _distance(whole)
         case AllMove(_, each):
             return _distance(each)
+        case RowVectors(rows, largest, _):
+            return _distance(rows) + FORM * len(largest)
     raise TypeError(f"{type(joint).__name__} has no weight")
 
 

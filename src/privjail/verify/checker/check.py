@@ -23,7 +23,7 @@ from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 ROWS = {"source", "filter", "sort", "slice", "window", "group_head"}
 READ_COLUMNS = {"column", "carried", "lag"}
 NUMBERS = {"tally", "distinct", "ranks", "known", "scale", "offset", "absolute", "element", "total", "extreme", "add",
-           "stack", "beside"}  # fmt: skip
+           "stack", "beside", "vector_sum"}  # fmt: skip
 
 
 def check(certificate: Any) -> Report:
@@ -146,6 +146,8 @@ def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
     match kind, fields:
         case "tally", [Rows() as input_, [*keys], column]:
             return numbers.tally(input_, keys, column)
+        case "vector_sum", [Rows() as input_, [*columns]]:
+            return numbers.vector_sum(input_, columns)
         case "distinct", [Rows() as input_, Column() as key]:
             return numbers.distinct(input_, key)
         case "ranks", [Rows() as input_, Column(), [*points], below, above, target]:
