@@ -25,6 +25,7 @@ FILES = (
     "Groups",
     "Values",
     "Numbers",
+    "Vectors",
     "Cells",
     "Budget",
     "Forms",

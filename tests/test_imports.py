@@ -26,9 +26,9 @@ HEAVY = (
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
-    {"release"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"opening", "sensitive", "statistics"},
-    {"pandas"}, {"curator"},
-    {"encrypted", "verify"},
+    {"release"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"sensitive"}, {"opening", "statistics"},
+    {"numpy"}, {"pandas"}, {"curator"},
+    {"encrypted", "verify"}, {"learn"}, {"stats", "synth"},
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from privjail.errors import (  # noqa: E402
     RowsError,
     SchemaError,
 )
+from privjail.numpy.array import clip_norm, normalize  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.sensitive import (  # noqa: E402
     SensitiveFloat,
@@ -58,6 +59,7 @@ __all__ = [
     "above_threshold",
     "budget",
     "certify",
+    "clip_norm",
     "connect",
     "consumed_privacy_budget",
     "disconnect",
@@ -68,6 +70,7 @@ __all__ = [
     "min",
     "noisy_max",
     "noisy_min",
+    "normalize",
     "raise_gc_threshold",
     "reveal_all",
     "top_k",

@@ -91,6 +91,13 @@ def test_rows_at_the_bound_do_not_exceed_it_by_a_rounding(values, bound, order):
     assert norm(row, order) <= Fraction(bound) ** (2 if order == "2" else 1)
 
 
+def check_scaled_to_the_bound(values, bound):
+    world = World(tuple((f"x{i}", FloatDomain(False, -9.0, 9.0)) for i in range(len(values))), ())
+    s = scale(world, bound, "2")
+    [row] = table(world.source, tuple(Arithmetic("*", each, s) for each in s.columns), (values,))
+    assert norm(row, "2") <= Fraction(bound) ** 2
+
+
 @covers("witness", "row_scale")
 def test_short_rows_stay_and_long_ones_reach_the_bound():
     for order, length in (("1", 7.0), ("2", 5.0), ("inf", 4.0)):

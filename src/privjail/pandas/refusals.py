@@ -32,8 +32,8 @@ _TABLE: list[tuple[str, str, str]] = [
     ("each aggregate is released on its own, so that its noise and its price are known",
      "call .sum(), .count(), .size() or .mean(eps=…) one by one", "agg aggregate ohlc"),
     (_LOOK, "release counts, sums or means with a mechanism: .sum().reveal(eps=…), .mean(eps=…)",
-     "to_csv to_parquet to_dict to_list tolist to_numpy to_json to_string to_markdown to_html to_excel to_sql "
-     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values "
+     "to_csv to_parquet to_dict to_list tolist to_json to_string to_markdown to_html to_excel to_sql "
+     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard "
      "array items iterrows itertuples iteritems item info memory_usage nbytes style first last get keys pop explode "
      "repeat to_period to_timestamp attrs flags set_flags sparse list struct"),
     ("a plot shows rows of the data", "plot what you release: .hist(eps=…), .value_counts(sort=False).reveal(eps=…)",

@@ -11,6 +11,7 @@ from math import inf, prod
 from typing import Any
 
 from privjail.verify.checker.domains import Domain
+from privjail.verify.checker.norms import OF_ROWS, row_results
 from privjail.verify.checker.operations import (
     CONDITIONS,
     NULL_IF_AN_INPUT_IS,
@@ -19,7 +20,6 @@ from privjail.verify.checker.operations import (
     Labels,
     results_in_between,
 )
-from privjail.verify.checker.norms import OF_ROWS, row_results
 from privjail.verify.checker.reading import HIGHEST_INT, LARGEST_FLOAT, LOWEST_INT
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 

@@ -105,7 +105,7 @@ def row_norm(columns: list[Any]) -> Norm:
 
 
 def root_below(x: Fraction) -> Fraction:
-    """√x, rounded down by less than a part in 2**100: that much a certificate may be below it."""
+    """√x, rounded down by less than a part in 2**100: that much a certificate may be below what is true."""
     scale = 1 << 128 + x.denominator.bit_length()
     return Fraction(isqrt(x.numerator * scale * scale // x.denominator), scale)
 
@@ -114,7 +114,7 @@ def added_as_it_is(column: Any) -> bool:
     """A sum rounds neither whole numbers on the grid of 1, nor truth values, nor what was truncated to its grid."""
     if column.domain.type == "Int64":
         return isfinite(column.domain.low) and isfinite(column.domain.high) and grid_of(column) == 1
-    return column.kind == "truncate" or column.domain.type == "boolean"
+    return bool(column.kind == "truncate" or column.domain.type == "boolean")
 
 
 def inside(column: Any) -> Any:
@@ -170,9 +170,11 @@ def factor_name(factor: Any) -> Any:
 
 def block_norm(name: Any, block: list[Any]) -> Norm:
     sizes = [size_of(column) for column in block]
-    norm = {"l1": sum(sizes, Fraction(0)), "l2": root_above(sum((x * x for x in sizes), Fraction(0))), "linf": max(sizes)}
-    if len(block) == 1 and name[0] == "one":
-        norm["l2"] = sizes[0]
+    norm = {
+        "l1": sum(sizes, Fraction(0)),
+        "l2": root_below(sum((x * x for x in sizes), Fraction(0))),
+        "linf": max(sizes),
+    }
     inner = [inside(column) for column in block]
     match name[0]:
         case "scale":
@@ -199,8 +201,8 @@ def of_order(bound: Fraction, order: str, count: int) -> Norm:
         case "1":
             return {"l1": bound, "l2": bound, "linf": bound}
         case "2":
-            return {"l1": bound * root_above(Fraction(count)), "l2": bound, "linf": bound}
-    return {"l1": bound * count, "l2": bound * root_above(Fraction(count)), "linf": bound}
+            return {"l1": bound * root_below(Fraction(count)), "l2": bound, "linf": bound}
+    return {"l1": bound * count, "l2": bound * root_below(Fraction(count)), "linf": bound}
 
 
 def shorter(a: Norm, b: Norm) -> Norm:
@@ -213,8 +215,3 @@ def size_of(column: Any) -> Fraction:
     if not (isfinite(column.domain.low) and isfinite(column.domain.high)):
         raise CannotCheck("a sum needs numbers with two bounds")
     return Fraction(max(-column.domain.low, column.domain.high))
-
-
-def root_above(x: Fraction) -> Fraction:
-    """√x, or a number that is less than a part in 2**100 below it: see root_below."""
-    return root_below(x)
