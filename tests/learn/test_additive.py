@@ -84,7 +84,7 @@ def test_a_curve_is_learnt_by_the_additive_model_and_a_line_by_the_logistic_one(
     logistic = learn.LogisticRegression().fit(df[COLUMNS], df["ill"], rho=5)
     best = ((additive.predict_proba(TEST)[:, 1] > 0.5) == (TEST["ill"] == "yes")).mean()
 
-    assert best > 0.79 and 0.65 < logistic.score(TEST, TEST["ill"]) < best - 0.03
+    assert best > 0.76 and 0.6 < logistic.score(TEST, TEST["ill"]) < best - 0.03
     table = logistic.coef_["age"][: logistic.bins_["age"].known]
     assert numpy.allclose(numpy.diff(table, 2), 0, atol=1e-6)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy
-
 from privjail.errors import PlanError, PrisonerError, RowsError
 from privjail.numpy import elementwise as each
 from privjail.numpy.sums import vector_sum
@@ -153,9 +152,12 @@ class PrivArray(Prisoner):
             )
         weights = numpy.asarray(other, dtype=numpy.float64)
         if self._cells.ndim != 1 or weights.ndim not in (1, 2) or weights.shape[0] != self._cells.size:
-            raise PlanError(f"a row of {self._cells.shape} cannot be multiplied by a matrix of {weights.shape}")
+            raise PlanError(
+                f"a row of shape {self._cells.shape} cannot be multiplied by a matrix of shape {weights.shape}",
+                do="use a matrix with as many rows as X has columns",
+            )
         if not numpy.isfinite(weights).all():
-            raise PlanError("the public matrix must be finite")
+            raise PlanError("the public matrix must be finite", do="look for nan and inf in it")
         columns = tuple(numeric(e) for e in self._flat)
         if weights.ndim == 1:
             return self._new(_one(Dot(columns, tuple(map(Lit.of, weights.tolist())))))
