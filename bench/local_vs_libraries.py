@@ -24,7 +24,7 @@ from local_speed import speed
 from rich.progress import Progress
 
 from privjail.local import Categories, KaryResponse, LocalHashing, Survey, Unary
-from privjail.local.smooth import FEW, Counts, posterior_mean
+from privjail.local.estimation.smooth import FEW, Counts, posterior_mean
 
 ROOT = Path(__file__).parents[1]
 PROTOCOLS = {"kary": KaryResponse.of, "unary": Unary.optimised, "hashing": LocalHashing.of}

@@ -13,8 +13,8 @@ import numpy as np
 from local_paper import ESTIMATORS, constant_strength, errors
 
 from privjail.local import Categories, Unary, Warner, strengths
-from privjail.local.plan import plan_binary, plan_kary, plan_unary
-from privjail.local.plots import HIDDEN, PUBLIC, canvas, error_over_mix, strength_over_mix
+from privjail.local.planning.plan import plan_binary, plan_kary, plan_unary
+from privjail.local.planning.plots import HIDDEN, PUBLIC, canvas, error_over_mix, strength_over_mix
 
 RATIOS = {"s": F(3, 2), "w": F(3)}
 YES_NO = Categories(("yes", "no"))

@@ -1,4 +1,4 @@
-(** The ledger: what releases cost together (src/privjail/budget/ledger.py, budget/tree.py, plan/cells.py, release.py).
+(** The ledger: what releases cost together (src/privjail/budget/ledger.py, plan/cells.py, release.py).
 
     A charge is a coefficient at a cell; all charges together are a form over cells, and its [cost] is what the ledger
     compares with the limit. Proved here: where the shares come from, where a release is charged, that the cost bounds the

@@ -36,8 +36,8 @@ Proof.
   apply (Qabs_case x); intros; apply (Qabs_case x'); intros; lra.
 Qed.
 
-(* op: known *)
-Theorem known_distance : forall c, Moves 0 c c.
+(* op: public_number *)
+Theorem public_number_distance : forall c, Moves 0 c c.
 Proof. unfold Moves. intros. lra. Qed.
 
 (** ** Vectors: a list of bounds, one for each element *)
@@ -56,12 +56,12 @@ Theorem element_distance : forall ds xs xs', Each ds xs xs' -> forall i, Moves (
 Proof. induction 1; intros [|i]; simpl; auto; unfold Moves; lra. Qed.
 
 (** Vectors as the columns of a table: the elements of the first row of all columns, of the second row, and so on. *)
-Fixpoint beside (xs ys : list Q) : list Q :=
-  match xs, ys with x :: xs', y :: ys' => x :: y :: beside xs' ys' | _, _ => [] end.
+Fixpoint column_stack (xs ys : list Q) : list Q :=
+  match xs, ys with x :: xs', y :: ys' => x :: y :: column_stack xs' ys' | _, _ => [] end.
 
-(* op: beside *)
-Theorem beside_distance : forall ds xs xs', Each ds xs xs' -> forall es ys ys', Each es ys ys' ->
-  Each (beside ds es) (beside xs ys) (beside xs' ys').
+(* op: column_stack *)
+Theorem column_stack_distance : forall ds xs xs', Each ds xs xs' -> forall es ys ys', Each es ys ys' ->
+  Each (column_stack ds es) (column_stack xs ys) (column_stack xs' ys').
 Proof.
   induction 1; intros es ys ys' other; destruct other; simpl; try constructor; auto. constructor; auto.
 Qed.

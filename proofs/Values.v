@@ -158,8 +158,8 @@ Definition balance (below above target c : Z) (strict : bool) l : Z :=
 Definition score (below above target : Z) l (c : Z) : Z :=
   - Z.max 0 (Z.max (balance below above target c true l) (- balance below above target c false l)).
 
-(* op: ranks *)
-Theorem ranks_distance : forall below above target c n l r, 0 <= below -> 0 <= above -> Apart n l r ->
+(* op: quantile_scores *)
+Theorem quantile_scores_distance : forall below above target c n l r, 0 <= below -> 0 <= above -> Apart n l r ->
   Z.abs (score below above target r c - score below above target l c) <= Z.max below above * Z.of_nat n.
 Proof.
   intros below above target c n l r ? ? near.
@@ -180,6 +180,6 @@ Example count_after_an_insertion : Z.abs (count [1; 2]%nat - count [1]%nat) = 1.
 Proof. reflexivity. Qed.
 Example sum_of_the_largest_value : Z.abs (sum Z.of_nat [1; 5]%nat - sum Z.of_nat [1]%nat) = 5.
 Proof. reflexivity. Qed.
-Example ranks_move_by_the_heavier_side :
+Example quantile_scores_move_by_the_heavier_side :
   Z.abs (score Z.of_nat 3 1 0 [0; 0]%nat 5 - score Z.of_nat 3 1 0 [0]%nat 5) = Z.max 3 1.
 Proof. reflexivity. Qed.

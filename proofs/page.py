@@ -30,7 +30,7 @@ between them:
 
 Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets; that a sum of maxima is largest at a
 vertex; the extra step where noise is drawn on a coarser grid; and that the ledger's incremental tree
-(`budget/tree.py`) computes the formula of `Cells.v`. Joins, per-person aggregation, lone shifts and private keys are
+(`budget/ledger.py`) computes the formula of `Cells.v`. Joins, per-person aggregation, lone shifts and private keys are
 proved, but are not operations or mechanisms of the library yet.
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are

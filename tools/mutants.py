@@ -58,12 +58,12 @@ BESIDE = {
     "server/ledger/state.py": ["tests/server/test_state.py", "tests/server/test_ledger.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_samplers.py"],
     "mechanisms/mechanism.py": ["tests/mechanisms/test_grids.py", "tests/laws/test_mechanisms.py"],
-    "budget/tree.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
+    "budget/ledger.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
     "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_numbers.py"],
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
     "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],
     "plan/expr.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_filter.py"],
-    "engines/polars/types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
+    "ops/polars_types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
 }
 FOLDERS = {
     "plan": ["tests/plan", "tests/ops"], "ops": ["tests/ops", "tests/laws"],

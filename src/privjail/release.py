@@ -102,7 +102,7 @@ class ReleaseGate:
             for ask, each in zip(asks, charges, strict=True):
                 self.audit.append(Entry(now, str(ask.value), ask.mechanism, each))
         with self._running:
-            found = self.engine.evaluate_all(ask.value for ask in asks)
+            found = self.engine.evaluate_all([ask.value for ask in asks])
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
     def charges(self, ask: Query) -> list[Charge]:

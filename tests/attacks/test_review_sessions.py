@@ -21,7 +21,7 @@ import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session
-from privjail.budget.tree import CostTree
+from privjail.budget.ledger import CostTree
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace

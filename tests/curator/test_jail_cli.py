@@ -262,7 +262,7 @@ def test_mistakes_end_in_a_message(
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """In this process, since there are many; that no traceback comes out of a real one is seen above."""
-    from privjail.curator.cli import app
+    from privjail.curator.cli.root import app
 
     monkeypatch.chdir(files)
     before = len(made.events())

@@ -26,7 +26,7 @@ def unit() -> dict[str, str]:
 
 
 def test_the_unit_runs_serve_as_its_own_user_with_everything_else_taken_away() -> None:
-    from privjail.curator.cli import app
+    from privjail.curator.cli.root import app
 
     settings = unit()
     for key, value in {

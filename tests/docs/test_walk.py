@@ -21,13 +21,12 @@ FILE = r"`([\w/]+\.py)`"
 STEPS = re.findall(rf"^\|[^|]*\| {FILE} `([\w.]+)` \|", WALK, re.M)
 
 #: These may only fall. The aim is 20 files.
-FILES_AT_MOST, CALLS_AT_MOST = 38, 480
+FILES_AT_MOST, CALLS_AT_MOST = 32, 450
 
-#: Calls from a folder to one that stands above it. This list may only get shorter.
+#: Calls from a folder to one that stands above it. Both are methods that the lower folder declares and the upper one
+#: overrides; nothing is imported upwards. This list may only get shorter.
 BACK_UP = {
     ("plan", "ops"): "a node calls the rule of its own operation",
-    ("ops", "engines"): "an operation's line for Polars uses the types of that engine",
-    ("engines", "release"): "the engine reads the list of values as it goes",
     ("sensitive", "pandas"): "a vector gives its answer the form of a pandas object",
 }
 
@@ -76,7 +75,7 @@ def test_it_takes_no_step_back_up_that_is_not_listed(calls):
     pairs = {(part(caller), part(called)) for caller, called in calls if caller is not None}
     back_up = {(low, high) for low, high in pairs if height[low] < height[high]}
 
-    assert back_up <= set(BACK_UP), "a call from a folder to one above it"
+    assert back_up == set(BACK_UP), "a call from a folder to one above it, or one that is no longer made"
 
 
 def test_between_charge_and_noise_no_face_and_no_session_runs(calls):

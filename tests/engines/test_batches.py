@@ -17,7 +17,7 @@ from privjail import session
 from privjail.catalogue import files
 from privjail.engines.polars import disk
 from privjail.ops.numbers import tally
-from privjail.engines.polars import batches, engine as polars
+from privjail.engines.polars import batches, columns, long_tables
 from privjail.errors import DPError
 
 SCHEMA = {
@@ -92,7 +92,7 @@ def parquet(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("batch", [1, 7, 1000, 1 << 17])
 def test_a_long_table_gives_the_numbers_of_a_short_one(batch, monkeypatch):
     short = answers(pd.from_frame(people(), "short", SCHEMA))
-    monkeypatch.setattr(polars, "LONG", 10)
+    monkeypatch.setattr(columns, "LONG", 10)
     monkeypatch.setattr(batches, "BATCH", batch)
     long = pd.from_frame(people(), "long", SCHEMA)
     assert answers(long) == short
@@ -101,7 +101,7 @@ def test_a_long_table_gives_the_numbers_of_a_short_one(batch, monkeypatch):
 
 def test_single_questions_give_the_numbers_of_all_at_once(monkeypatch):
     together = answers(pd.from_frame(people(), "together", SCHEMA))
-    monkeypatch.setattr(polars, "LONG", 10)
+    monkeypatch.setattr(columns, "LONG", 10)
     asked = list(enumerate(questions(pd.from_frame(people(), "single", SCHEMA))))
     random.Random(0).shuffle(asked)
     for i, question in asked:
@@ -134,7 +134,9 @@ def test_all_that_a_release_needs_is_one_pass(parquet, monkeypatch):
     monkeypatch.setattr(files, "HELD_BYTES", 1000)
     df = pd.read_parquet(parquet, SCHEMA)
     passes = []
-    monkeypatch.setattr(polars, "fill", lambda frame, tables: passes.append(len(tables)) or batches.fill(frame, tables))
+    monkeypatch.setattr(
+        long_tables, "fill", lambda frame, tables: passes.append(len(tables)) or batches.fill(frame, tables)
+    )
     pj.reveal_all([group.shape[0] for _, group in df.groupby("job")] + [df["age"].sum()], eps=1)
     assert passes == [2]  # the three groups are one table
 
@@ -164,7 +166,7 @@ def test_batches_are_whole_groups_of_rows_unless_these_are_too_long():
 def test_names_that_polars_takes_for_patterns_name_one_column(monkeypatch):
     frame = pl.DataFrame({"*": [1, 2, 3], "^a.*$": [4, 5, 6], "ab": [7, 8, 9]})
     schema = {name: {"type": "Int64", "range": [0, 10]} for name in frame.columns}
-    monkeypatch.setattr(polars, "LONG", 1)
+    monkeypatch.setattr(columns, "LONG", 1)
     df = pd.from_frame(frame, "patterns", schema)
     values = [df["*"].sum(), df["^a.*$"].sum(), df["ab"].sum(), df[df["*"] > 1]["^a.*$"].sum()]
     assert session.jail().engine.evaluate_all(v._value for v in values) == [6, 15, 24, 11]
@@ -172,10 +174,10 @@ def test_names_that_polars_takes_for_patterns_name_one_column(monkeypatch):
 
 
 def test_a_table_of_siblings_is_one_pass_if_asked_one_by_one(monkeypatch):
-    monkeypatch.setattr(polars, "LONG", 10)
+    monkeypatch.setattr(columns, "LONG", 10)
     df = pd.from_frame(people(), "siblings", SCHEMA)
     passes = []
-    monkeypatch.setattr(polars, "fill", lambda frame, tables: passes.append(tables) or batches.fill(frame, tables))
+    monkeypatch.setattr(long_tables, "fill", lambda frame, tables: passes.append(tables) or batches.fill(frame, tables))
     found = [session.jail().engine.evaluate(group.shape[0]._value) for _, group in df.groupby("job")]
     assert len(passes) == 2  # the first alone, then all of them
     assert found == session.jail().engine.evaluate(df.groupby("job").size()._value)
@@ -253,7 +255,7 @@ def test_the_ends_of_every_type_give_the_same_numbers_in_batches_and_from_disk(
         return session.jail().engine.evaluate_all(q._value for q in asked(df))
 
     short = answer(pd.from_frame(frame, f"short {name} {rows}", schema))
-    monkeypatch.setattr(polars, "LONG", 0)
+    monkeypatch.setattr(columns, "LONG", 0)
     monkeypatch.setattr(batches, "BATCH", 2)
     monkeypatch.setattr(batches, "BLOCK", 1)
     assert answer(pd.from_frame(frame, f"long {name} {rows}", schema)) == short

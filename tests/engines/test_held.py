@@ -17,7 +17,7 @@ from privjail.catalogue.schema import read_schema
 from privjail.engines.held import ARROW_TYPES, arrow_types, check_held, columns_of
 from privjail.engines.polars.disk import OnDisk
 from privjail.engines.polars.engine import PolarsEngine
-from privjail.engines.polars.types import dtype_of
+from privjail.ops.polars_types import dtype_of
 from privjail.engines.reference import ReferenceEngine
 from privjail.errors import SchemaError
 from privjail.ops.numbers.tally import Tally

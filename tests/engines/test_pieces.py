@@ -12,8 +12,7 @@ import pytest
 
 from privjail import pandas as pd
 from privjail.catalogue import files
-from privjail.engines.polars import batches, columns
-from privjail.engines.polars import engine as engines
+from privjail.engines.polars import batches, columns, long_tables
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.clip import Clip
@@ -103,13 +102,13 @@ def test_many_tables_of_a_long_data_set_are_filled_in_several_passes(
     values = [frame[frame["x"] > i / 40].groupby("n").size()._value for i in range(40)]
     assert all(isinstance(each, Tally) for each in values)
     short = PolarsEngine(frames=dict(jail().engine._frames)).evaluate_all(values)
-    monkeypatch.setattr(engines, "LONG", 10)
-    monkeypatch.setattr(engines, "ELEMENTS", 100)
+    monkeypatch.setattr(columns, "LONG", 10)
+    monkeypatch.setattr(long_tables, "ELEMENTS", 100)
     monkeypatch.setattr(columns, "HELD", 8_000)
     monkeypatch.setattr(batches, "HELD", 8_000)
     passes = []
     monkeypatch.setattr(
-        engines, "fill", lambda frame, tables: passes.append(len(tables)) or batches.fill(frame, tables)
+        long_tables, "fill", lambda frame, tables: passes.append(len(tables)) or batches.fill(frame, tables)
     )
     long = PolarsEngine(frames=dict(jail().engine._frames)).evaluate_all(values)
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from privjail.engines.polars.places import place_of
+from privjail.engines.polars.columns import place_of
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from privjail.engines.polars import siblings
+from privjail.engines.polars import columns
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.clip import Clip
@@ -147,11 +147,11 @@ def some_table(seed: int, most: int = 6) -> Table:
 
 
 def exact(value: Any, data: Table, cache_bytes: int, limit: int) -> Any:
-    saved, siblings.TABLE_LIMIT = siblings.TABLE_LIMIT, limit
+    saved, columns.TABLE_LIMIT = columns.TABLE_LIMIT, limit
     try:
         return engine(SQUARE.source, data, cache_bytes).evaluate(value)
     finally:
-        siblings.TABLE_LIMIT = saved
+        columns.TABLE_LIMIT = saved
 
 
 def check_parity(seed: int) -> None:

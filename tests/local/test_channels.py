@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.local import Categories, Duchi, GridLaplace, KaryResponse, LocalHashing, Piecewise, Unary
-from privjail.local.survey import channel_from
+from privjail.local.survey.survey import channel_from
 
 from .channels import ALL, COUNTING, FOUR, NUMBERS, NUMERIC, codes, fit, ratio_by_definition
 

@@ -52,8 +52,8 @@ def test_doctests_run():
     import doctest
 
     import privjail.local
-    import privjail.local.respondent
+    import privjail.local.survey.respondent
 
-    for module in (privjail.local, privjail.local.respondent):
+    for module in (privjail.local, privjail.local.survey.respondent):
         result = doctest.testmod(module)
         assert result.attempted and not result.failed

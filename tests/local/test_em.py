@@ -10,10 +10,10 @@ import pytest
 
 from privjail.errors import RefusedError
 from privjail.local import Categories, KaryResponse, LocalHashing, Survey, Unary, Warner
-from privjail.local import likelihood as module
-from privjail.local.em import _top, maximise
-from privjail.local.likelihood import Dense, Group, Hashed, Packed, likelihood
-from privjail.local.packed import Bits
+from privjail.local.estimation import likelihood as module
+from privjail.local.estimation.em import _top, maximise
+from privjail.local.estimation.likelihood import Dense, Group, Hashed, Packed, likelihood
+from privjail.local.estimation.packed import Bits
 
 from .channels import COUNTING, FOUR, codes
 

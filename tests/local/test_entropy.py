@@ -14,9 +14,9 @@ from scipy import stats
 
 import privjail.local
 from privjail.errors import PlanError
-from privjail.local import entropy
+from privjail.local.channels import entropy
 
-SOURCES = sorted(Path(privjail.local.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(privjail.local.__file__).parent.rglob("*.py"))
 
 
 def test_no_source_file_uses_a_seedable_generator():

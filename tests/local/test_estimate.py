@@ -18,10 +18,10 @@ from privjail.local import (
     Survey,
     Unary,
 )
-from privjail.local.accuracy import expected_error
-from privjail.local.estimate import likely, unbiased
-from privjail.local.likelihood import Group
-from privjail.local.mean import mean
+from privjail.local.planning.accuracy import expected_error
+from privjail.local.estimation.estimate import likely, unbiased
+from privjail.local.estimation.likelihood import Group
+from privjail.local.estimation.mean import mean
 
 from .channels import COUNTING, FOUR, NUMBERS, NUMERIC
 from .test_em import BLENDS, HALF, TRUTH

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError
-from privjail.local.exact import fraction, log_up, ratio_below
+from privjail.local.channels.exact import fraction, log_up, ratio_below
 
 ratios = st.fractions(min_value=1, max_value=10**9, max_denominator=10**9)
 

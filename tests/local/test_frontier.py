@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from privjail.local import Categories, Unary
-from privjail.local.simplex import project
-from privjail.local.smooth import Counts, posterior_mean
+from privjail.simplex import nearest_on_simplex
+from privjail.local.estimation.smooth import Counts, posterior_mean
 
 K, N = 1000, 1000
 P, Q = (float(rate) for rate in Unary.optimised(Categories.numbered(K), 0.5).rates)
@@ -59,7 +59,7 @@ def risk(estimator, truth, rounds, seed):
 def test_no_estimator_is_as_good_as_ibu_on_even_and_as_the_simplex_on_peaked_data():
     even = risk(lambda t: told(t, 0.01), EVEN, 400, 3)
     peaked = risk(lambda t: told(t, 0.01), PEAKED, 400, 4)
-    simplex = risk(lambda t: project((t / N - Q) / (P - Q)), PEAKED, 400, 4)
+    simplex = risk(lambda t: nearest_on_simplex((t / N - Q) / (P - Q)), PEAKED, 400, 4)
 
     assert risk(ibu, EVEN, 3, 3) < even / 2
     assert peaked > 1.15 * simplex

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from privjail.errors import DPError, PlanError, SchemaError
 from privjail.local import Categories, Grid, KaryResponse, Memory, Respondent, Survey, Table, Unary, Warner, strengths
-from privjail.local import unary as module
+from privjail.local.channels import unary as module
 from privjail.local.cli import app
-from privjail.local.domain import domain_from
+from privjail.local.channels.domain import domain_from
 
 from .channels import ALL, COUNTING, NUMERIC, codes
 

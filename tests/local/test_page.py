@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from privjail.local import Categories, Survey, Warner
-from privjail.local.page import page
+from privjail.local.survey.page import page
 
 from .channels import ALL, codes, fit
 from .test_channels import WRONG

@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 
 from privjail.errors import BudgetError, PlanError
 from privjail.local import Categories, KaryResponse, Table, Unary, strengths
-from privjail.local.accuracy import expected_error
-from privjail.local.lp import maximum
-from privjail.local.plan import plan_binary, plan_kary, plan_unary
+from privjail.local.planning.accuracy import expected_error
+from privjail.local.planning.lp import maximum
+from privjail.local.planning.plan import plan_binary, plan_kary, plan_unary
 
 YES_NO = Categories(("yes", "no"))
 RATIOS = {"s": F(3, 2), "w": F(3)}

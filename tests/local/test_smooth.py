@@ -10,16 +10,16 @@ from scipy.special import gammaln
 
 from privjail.errors import RefusedError
 from privjail.local import Categories, Grid, KaryResponse, LocalHashing, Piecewise, Survey, Table, Unary
-from privjail.local.prior import Prior, priors
-from privjail.local.simplex import project
-from privjail.local.smooth import Counts, _cells, _posterior, caution, posterior_mean
+from privjail.local.estimation.prior import Prior, priors
+from privjail.simplex import nearest_on_simplex
+from privjail.local.estimation.smooth import Counts, _cells, _posterior, caution, posterior_mean
 
 points = st.lists(st.floats(-2, 2), min_size=2, max_size=8).map(np.array)
 
 
 @given(points)
 def test_the_projection_is_the_nearest_point_of_the_simplex(point):
-    found = project(point)
+    found = nearest_on_simplex(point)
     assert found.min() >= 0 and abs(found.sum() - 1) < 1e-9
     # Variational inequality: no direction into the simplex makes an acute angle with the rest.
     for corner in np.eye(len(point)):
@@ -112,7 +112,7 @@ def test_noise_is_not_chased_and_signal_is_kept(build, even):
         reports = survey.menu["t"].draw(rng.choice(k, size=n, p=truth))
         for method in errors:
             found = survey.estimate(reports, method=method).frequencies
-            errors[method].append(float(((project(found) - truth) ** 2).mean()))
+            errors[method].append(float(((nearest_on_simplex(found) - truth) ** 2).mean()))
     # The unbiased one is projected. Where all is even it is five to fifty times worse, except in the odd round in which
     # chance looks like signal; where there is signal the two are close, and a smoother that loses it is far off.
     if even:

@@ -9,9 +9,9 @@ from typing import Any
 import mpmath as mp
 
 from privjail.mechanisms.noise import Noise
-from privjail.verify import laws
-from privjail.verify.neighbours import vectors
-from privjail.verify.scripted import found_law, single, vector
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.neighbours import vectors
+from privjail.verify.laws.scripted import found_law, single, vector
 
 __all__ = [
     "Law",
@@ -47,7 +47,7 @@ def law_of(sample: Callable[[Noise], Any]) -> Law:
 
 
 def permute_and_flip(scores: Sequence[int], scale: Fraction) -> Law:
-    return dict(laws.permute_and_flip(scores, 1 / Fraction(scale), decay))
+    return dict(closed_forms.permute_and_flip(scores, 1 / Fraction(scale), decay))
 
 
 def exponential_noise_max(scores: Sequence[int], scale: Fraction) -> Law:

@@ -14,12 +14,12 @@ import pytest
 from privjail.errors import DPError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.noise import Noise
-from privjail.verify import laws
-from privjail.verify.broken import SPARSE, Broken
-from privjail.verify.law import check
-from privjail.verify.refuted import exactly
-from privjail.verify.row import share_of
-from privjail.verify.geometric_series import TwoSided
+from privjail.verify.laws import closed_forms
+from privjail.verify.checks.broken import SPARSE, Broken
+from privjail.verify.laws.law import check
+from privjail.verify.checks.refuted import exactly
+from privjail.verify.checks.row import share_of
+from privjail.verify.laws.geometric_series import TwoSided
 
 from .laws import vector
 from .samples import fits
@@ -29,7 +29,7 @@ EPS = Fraction(1)
 
 def _law(xs: Sequence[int], line: int, outer: float, inner: float) -> dict[Any, float]:
     """The law of the first position whose noisy value reaches the noisy line."""
-    law = laws.first_above(xs, line, TwoSided(math.exp(-1 / outer)), TwoSided(math.exp(-1 / inner)))
+    law = closed_forms.first_above(xs, line, TwoSided(math.exp(-1 / outer)), TwoSided(math.exp(-1 / inner)))
     return dict(law)
 
 
@@ -42,7 +42,7 @@ def test_scales_are_those_of_the_law_that_is_verified_v44() -> None:
 
 def _far(outer: Fraction, inner: Fraction, claimed: Fraction) -> float:
     """The reached share of ε on the hardest pairs: many that are below move one way, the last one the other way."""
-    law = partial(laws.first_above, line=1, outer=TwoSided(outer), inner=TwoSided(inner))
+    law = partial(closed_forms.first_above, line=1, outer=TwoSided(outer), inner=TwoSided(inner))
     pairs = [((0,) * 25 + (last,), (step,) * 25 + (last - step,)) for last in (-8, 1) for step in (1, -1)]
     return share_of(check(law, pairs, claimed).reached, claimed)
 

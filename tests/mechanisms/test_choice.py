@@ -19,9 +19,9 @@ from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.mechanisms.weights import BITS, exponential, weights, whole
-from privjail.verify import laws
-from privjail.verify.intervals import ball_decay, precision
-from privjail.verify.measured import ONE, WIDTH, Bits, agrees_with, answered, exponential_law, flip_law, halved
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.intervals import ball_decay, precision
+from privjail.verify.laws.measured import ONE, WIDTH, Bits, agrees_with, answered, exponential_law, flip_law, halved
 
 from tests.pandas.seen import opened
 
@@ -97,10 +97,12 @@ def test_the_exponential_choice_has_its_law_v45(scores: tuple[int, ...]) -> None
     """V-45: to within 2**-98, for every input; a factor that is off by 2**-90 is told apart."""
     found = exponential_law(lambda noise: noise.exponential(scores, HALF))
     with precision():
-        assert agrees_with(found, laws.exponential(scores, HALF, ball_decay)) and found.lost < Fraction(1, 2**98)
+        assert agrees_with(found, closed_forms.exponential(scores, HALF, ball_decay)) and found.lost < Fraction(
+            1, 2**98
+        )
         if 0 < max(scores) - min(scores) < 10:
-            assert not agrees_with(found, laws.exponential(scores, HALF + Fraction(1, 2**90), ball_decay))
-            assert not agrees_with(found, laws.permute_and_flip(scores, HALF, ball_decay))
+            assert not agrees_with(found, closed_forms.exponential(scores, HALF + Fraction(1, 2**90), ball_decay))
+            assert not agrees_with(found, closed_forms.permute_and_flip(scores, HALF, ball_decay))
 
 
 @pytest.mark.parametrize("scores", SCORES)
@@ -108,10 +110,12 @@ def test_permute_and_flip_has_its_law_v45(scores: tuple[int, ...]) -> None:
     """V-45."""
     found = flip_law(lambda noise: noise.noisy_max(scores, 2.0), len(scores))
     with precision():
-        assert agrees_with(found, laws.permute_and_flip(scores, HALF, ball_decay)) and found.lost < Fraction(1, 2**97)
+        assert agrees_with(found, closed_forms.permute_and_flip(scores, HALF, ball_decay)) and found.lost < Fraction(
+            1, 2**97
+        )
         if 0 < max(scores) - min(scores) < 10:
-            assert not agrees_with(found, laws.permute_and_flip(scores, HALF + Fraction(1, 2**90), ball_decay))
-            assert not agrees_with(found, laws.exponential(scores, HALF, ball_decay))
+            assert not agrees_with(found, closed_forms.permute_and_flip(scores, HALF + Fraction(1, 2**90), ball_decay))
+            assert not agrees_with(found, closed_forms.exponential(scores, HALF, ball_decay))
 
 
 @pytest.mark.parametrize("scores", [(0, 1), (2, 0, 2)])
@@ -120,8 +124,8 @@ def test_with_a_second_pass_the_laws_are_met_beyond_the_first_ones_precision(sco
     flipped = flip_law(lambda noise: noise.noisy_max(scores, 2.0), len(scores), most=256, depth=200)
     assert inverted.lost < Fraction(1, 2**197) and flipped.lost < Fraction(1, 2**197)
     with precision():
-        assert agrees_with(inverted, laws.exponential(scores, HALF, ball_decay))
-        assert agrees_with(flipped, laws.permute_and_flip(scores, HALF, ball_decay))
+        assert agrees_with(inverted, closed_forms.exponential(scores, HALF, ball_decay))
+        assert agrees_with(flipped, closed_forms.permute_and_flip(scores, HALF, ball_decay))
 
 
 def test_mechanisms_have_their_laws_from_bits_too() -> None:
@@ -132,11 +136,11 @@ def test_mechanisms_have_their_laws_from_bits_too() -> None:
     either = flip_law(lambda noise: NoisyMax(Fraction(3)).sample(value, scores, noise), 3)
     one_way = flip_law(lambda noise: NoisyMax(Fraction(3)).sample(counts, scores, noise), 3)
     with precision():
-        assert agrees_with(found, laws.exponential(scores, Fraction(3, 16), ball_decay))
+        assert agrees_with(found, closed_forms.exponential(scores, Fraction(3, 16), ball_decay))
         scale, smaller = (NoisyMax(Fraction(3)).calibrate(each).scale for each in (value, counts))
         assert Fraction(3, 16) * scale == pytest.approx(1, abs=1e-12) == Fraction(3, 8) * smaller
-        assert agrees_with(either, laws.permute_and_flip(scores, 1 / scale, ball_decay))
-        assert agrees_with(one_way, laws.permute_and_flip(scores, 1 / smaller, ball_decay))
+        assert agrees_with(either, closed_forms.permute_and_flip(scores, 1 / scale, ball_decay))
+        assert agrees_with(one_way, closed_forms.permute_and_flip(scores, 1 / smaller, ball_decay))
 
 
 def test_an_answer_in_two_intervals_is_noticed() -> None:

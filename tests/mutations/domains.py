@@ -81,7 +81,7 @@ MUTATIONS = [
     ),
     Mutation("64 bits wrap around", {"ops.columns.arithmetic:Arithmetic._whole": wrapping}, overflow),
     Mutation(
-        "NaN and infinities stay", {"engines.polars.types:finite": always(lambda column: column)}, division_by_zero
+        "NaN and infinities stay", {"ops.columns.arithmetic:finite": always(lambda column: column)}, division_by_zero
     ),
     Mutation(
         "a product takes the first corner only",

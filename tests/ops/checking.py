@@ -24,7 +24,7 @@ from privjail.plan.distance import Distance
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, moment
-from privjail.engines.polars.types import dtype_of
+from privjail.ops.polars_types import dtype_of
 from privjail.engines.reference import ReferenceEngine
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value

@@ -31,7 +31,7 @@ from privjail.plan.node import Lit
 from .checking import carried, check_value, covers, given, numbers
 from .worlds import LETTERS, SQUARE, TWO_EACH
 
-KINDS = ("add", "scale", "offset", "absolute", "element", "stack", "beside", "total", "extreme", "known")
+KINDS = ("add", "scale", "offset", "absolute", "element", "stack", "column_stack", "total", "extreme", "public_number")
 factors = st.fractions(-3, 3, max_denominator=6)
 
 
@@ -69,7 +69,7 @@ def test_results_move_no_further_than_claimed(pair, c, n, head):
         check_value(value, [pair], SQUARE.source)
 
 
-@covers("property", "add", "stack", "beside")
+@covers("property", "add", "stack", "column_stack")
 @given(TWO_EACH.neighbours(), factors)
 def test_results_of_users_rows_move_no_further_than_claimed(pair, c):
     x = TWO_EACH.column("x")

@@ -31,7 +31,7 @@ def ranks(rows, expr, candidates, below=Fraction(1), above=Fraction(1), target=F
     return QuantileScores(rows, expr, tuple(map(Lit.of, candidates)), below, above, target)
 
 
-@covers("property", "ranks")
+@covers("property", "quantile_scores")
 @given(columns("number"), points, weights, weights, st.fractions(-3, 3, max_denominator=5), examples=80)
 def test_scores_are_exact_and_move_no_further_than_claimed(drawn, candidates, below, above, target):
     """V-8, V-24: whole numbers and candidates that are no floats, or no 64-bit numbers, compare as numbers do."""
@@ -44,7 +44,7 @@ def test_scores_are_exact_and_move_no_further_than_claimed(drawn, candidates, be
     assert numbers(value, pair[1], world.source) == expected
 
 
-@covers("property", "ranks")
+@covers("property", "quantile_scores")
 @given(TWO_EACH.neighbours(), st.integers(1, 3))
 def test_scores_after_a_head_and_of_users(pair, n):
     for rows in (TWO_EACH.source, Slice(TWO_EACH.source, None, n)):
@@ -52,7 +52,7 @@ def test_scores_after_a_head_and_of_users(pair, n):
         check_value(value, [pair], TWO_EACH.source)
 
 
-@covers("witness", "ranks")
+@covers("witness", "quantile_scores")
 def test_the_claims_are_reached_by_all_scores_at_once():
     value = ranks(SIGNED.source, SIGNED.column("x"), (-3, 0, 3))
     found = check_value(value, [((), ((5,),))], SIGNED.source)
@@ -64,7 +64,7 @@ def test_the_claims_are_reached_by_all_scores_at_once():
     assert check_value(uneven, [((), ((5,),))], SIGNED.source)["l1"] == uneven.distance.value == Fraction(3, 4)
 
 
-@covers("small world", "ranks")
+@covers("small world", "quantile_scores")
 def test_ranks_in_the_small_world():
     for world in (SIGNED, FLOATS):
         value = ranks(

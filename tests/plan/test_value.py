@@ -98,13 +98,13 @@ def capped_values() -> dict[str, Value]:
     labels = tuple(map(Lit.of, (0, 1)))
     return {
         "tally": counts, "sum": Tally(HEAD, (), y), "distinct": Distinct(HEAD, x),
-        "ranks": QuantileScores(HEAD, y, labels, Fraction(1, 2), Fraction(1, 2), Fraction(0)),
+        "quantile_scores": QuantileScores(HEAD, y, labels, Fraction(1, 2), Fraction(1, 2), Fraction(0)),
         "element": Element(counts, 1), "total": Total(counts), "extreme": Extreme("max", counts),
         "scale": Scale(count, Fraction(2)), "offset": Offset(count, Fraction(2)), "absolute": Absolute(count),
         "add first": Add(count, free), "add last": Add(free, count),
         "stack first": Stack((count, free), ("a", "b")), "stack last": Stack((free, count), ("a", "b")),
         "stack between": Stack((free, count, free), ("a", "b", "c")),
-        "beside": ColumnStack((others, counts), ("a", "b")), "element of a stack": Element(Stack((free, count), ("a", "b")), 0),
+        "column_stack": ColumnStack((others, counts), ("a", "b")), "element of a stack": Element(Stack((free, count), ("a", "b")), 0),
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import random
 import sys
 from collections import Counter
 
-from privjail.plan.walk import inputs_first
+from privjail.plan.node import inputs_first
 
 
 def random_graph(seed: int, size: int = 60) -> dict[int, list[int]]:

@@ -1,7 +1,7 @@
 """The definitions that the theorems are about, run inside Coq and compared with the code that is shipped.
 
 A theorem about another function would prove nothing. So the definitions of proofs/ are computed by Coq on random inputs,
-and must give what the engine, ops/rows/slice.py, plan/cells.py, budget/tree.py and tests/tables.py give.
+and must give what the engine, ops/rows/slice.py, plan/cells.py, budget/ledger.py and tests/tables.py give.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from privjail.budget.tree import CostTree
+from privjail.budget.ledger import CostTree
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead

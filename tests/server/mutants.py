@@ -193,7 +193,7 @@ class Mutator:
         return None
 
     def node(self, request: pb.ReleaseRequest) -> pb.Node:
-        return self.r.choice(request.nodes) if request.nodes else request.nodes.add(id=5, kind="known")
+        return self.r.choice(request.nodes) if request.nodes else request.nodes.add(id=5, kind="public_number")
 
     def ids(self, request: pb.ReleaseRequest) -> list[int]:
         return [n.id for n in request.nodes] or [1]

@@ -26,7 +26,7 @@ from .raw import (
     wholes,
 )
 
-from privjail.engines.polars import engine as polars
+from privjail.engines.polars import columns
 from privjail.server.wire import privjail_pb2 as pb
 
 
@@ -94,7 +94,7 @@ def large_tables_side_by_side() -> Plan:
     """Two million elements, each with a distance of its own."""
     plan = Plan()
     table = plan.count(None, plan.column("age"), plan.column("age"), plan.column("age"))
-    return plan.ask(plan.add("beside", listed(ref(table), ref(table)), listed(text("a"), text("b"))))
+    return plan.ask(plan.add("column_stack", listed(ref(table), ref(table)), listed(text("a"), text("b"))))
 
 
 def sums_of_many_cells() -> Plan:
@@ -119,7 +119,7 @@ def fine_grids() -> Plan:
 
 def many_grids() -> Plan:
     plan = Plan()
-    known = [plan.add("known", pb.Field(fraction=f"1/{7**700 + i}")) for i in range(3_000)]
+    known = [plan.add("public_number", pb.Field(fraction=f"1/{7**700 + i}")) for i in range(3_000)]
     labels = listed(*(whole(i) for i in range(len(known))))
     return plan.ask(plan.add("stack", listed(*map(ref, known)), labels))
 
@@ -264,13 +264,13 @@ BOMBS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("long", [polars.LONG, 1_000], ids=["short", "long"])
+@pytest.mark.parametrize("long", [columns.LONG, 1_000], ids=["short", "long"])
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda f: f.__name__)
 def test_a_bomb_is_refused_or_answered_in_time(
     ann: Analyst, bomb: Callable[[], Plan], long: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """V-34: within the time limit, in bounded memory; a refusal is clean and charges nothing. In long tables, too."""
-    monkeypatch.setattr(polars, "LONG", long)
+    monkeypatch.setattr(columns, "LONG", long)
     plan = bomb()
     before, spent = memory(), ann.spent()
     start = time.monotonic()

@@ -18,7 +18,7 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
-from privjail.curator.cli import app
+from privjail.curator.cli.root import app
 from privjail.curator.folder import JailFolder
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.server.ledger import ledger as ledgers

@@ -15,7 +15,7 @@ import privjail as pj
 from privjail import pandas as pd
 from privjail import session
 from privjail.budget.notions import NOTIONS, Cost, Loss, name_of, unlimited
-from privjail.curator.cli import app
+from privjail.curator.cli.root import app
 from privjail.errors import BudgetExceeded
 
 from .wire_fixtures import SCHEMA, Held, as_csv, connected, make_jail, people, served

@@ -12,7 +12,7 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Lit, Node, children
 from privjail.plan.value import Value
-from privjail.plan.walk import inputs_first
+from privjail.plan.node import inputs_first
 from privjail.release import Query
 from privjail.server import work
 from privjail.server.limits import Limits

@@ -73,7 +73,7 @@ def test_all_constants_are_weighed_in_whatever_field_they_stand() -> None:
 @pytest.mark.parametrize("make", [
     lambda numbers: Stack(numbers, tuple(range(10))),
     lambda numbers: ColumnStack(tuple(Stack((each,), ("a",)) for each in numbers), tuple(range(10))),
-], ids=["stack", "beside"])  # fmt: skip
+], ids=["stack", "column_stack"])  # fmt: skip
 def test_a_common_grid_that_would_be_too_fine_is_refused_before_it_is_looked_for(
     make: Callable[[Any], Value], monkeypatch: pytest.MonkeyPatch
 ) -> None:

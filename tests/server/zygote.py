@@ -9,7 +9,7 @@ import signal
 import sys
 
 for module in (
-    "privjail.curator.cli", "privjail.curator.folder", "privjail.server.server", "privjail.catalogue.origins",
+    "privjail.curator.cli.root", "privjail.curator.folder", "privjail.server.server", "privjail.catalogue.origins",
     "privjail.engines.polars.engine", "opendp.measurements",
 ):  # fmt: skip
     importlib.import_module(module)
@@ -33,6 +33,6 @@ for line in sys.stdin:
 
             crashes.arm(**job["crash"])
         sys.argv = ["privjail", *job["args"]]
-        importlib.import_module("privjail.curator.cli").run()
+        importlib.import_module("privjail.curator.cli.root").run()
     finally:
         os._exit(0)

@@ -12,10 +12,10 @@ import pytest
 
 from privjail.catalogue.schema import read_schema
 from privjail.errors import DPError
-from privjail.verify.audit import Auditor, audit, auditor
-from privjail.verify.audit_compare import edits
-from privjail.verify.audit_data import EDITS, dummy, edited
-from privjail.verify.audit_jail import Given
+from privjail.verify.audit.auditor import Auditor, audit, auditor
+from privjail.verify.audit.compare import edits
+from privjail.verify.audit.data import EDITS, dummy, edited
+from privjail.verify.audit.jail import Given
 from tests import tables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from privjail.errors import PlanError
-from privjail.verify.blackbox import clopper_pearson, lower_bound, worst_bound
-from privjail.verify.broken import BROKEN, Broken, added
-from privjail.verify.events import Seen, fraction_bits
-from privjail.verify.refuted import statistically
-from privjail.verify.sound import Sound, audited, cases
+from privjail.verify.checks.blackbox import clopper_pearson, lower_bound, worst_bound
+from privjail.verify.checks.broken import BROKEN, Broken, added
+from privjail.verify.checks.events import Seen, fraction_bits
+from privjail.verify.checks.refuted import statistically
+from privjail.verify.checks.sound import Sound, audited, cases
 
 from ..server.jails import SCHEMA, make_jail, serving
 

@@ -12,9 +12,9 @@ from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Calibration
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.verify import exact_choice, exact_noise
-from privjail.verify.law import check
-from privjail.verify.neighbours import vectors
+from privjail.verify.checks import exact_choice, exact_noise
+from privjail.verify.laws.law import check
+from privjail.verify.laws.neighbours import vectors
 from privjail.verify.report import CHECKS
 
 EXACT = {**exact_noise.CHECKS, **exact_choice.CHECKS}

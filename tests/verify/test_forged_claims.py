@@ -72,7 +72,7 @@ def of_ranks(made: Made) -> Made:
     told = {**made["nodes"][2]["claims"], "distance": "1/2", "size": 2, "grid": "1/2"}
     fields = [{"node": 0}, {"node": 1}, [{"literal": ["int", str(x)]} for x in (1, 2)],
               *({"fraction": x} for x in ("1/2", "1/2", "0"))]  # fmt: skip
-    made["nodes"][2] = {"kind": "ranks", "fields": fields, "claims": told}
+    made["nodes"][2] = {"kind": "quantile_scores", "fields": fields, "claims": told}
     made["release"]["noise"] |= {"sensitivity": "1/2", "scale": "1", "grid": "1/2"}
     return made
 

@@ -7,8 +7,8 @@ from fractions import Fraction as F
 
 import pytest
 
-from privjail.verify import laws
-from privjail.verify.intervals import (
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.intervals import (
     _lattice_sum, _theta, ball, ball_decay, discrete_gaussian_delta, discrete_gaussian_renyi, gaussian_delta, lower,
     precision, renyi, rounding_gap, upper, zcdp,
 )  # fmt: skip
@@ -57,8 +57,8 @@ def test_a_rho_is_certified_at_every_order_or_refuted() -> None:
     """ε²/8 is true of the exponential mechanism and not of permute and flip (V-12)."""
     pair, gamma, rho = ((3, 0, 0), (-1, 4, 4)), F(1, 4), F(1, 2)
     with precision():
-        gumbel = [laws.exponential(data, gamma, ball_decay) for data in pair]
-        flip = [laws.permute_and_flip(data, gamma, ball_decay) for data in pair]
+        gumbel = [closed_forms.exponential(data, gamma, ball_decay) for data in pair]
+        flip = [closed_forms.permute_and_flip(data, gamma, ball_decay) for data in pair]
         assert zcdp(gumbel[0], gumbel[1], rho, F(2)).certified
         wrong = zcdp(flip[0], flip[1], rho, F(2))
         assert not wrong.certified and wrong.refuted_at is not None
@@ -79,15 +79,15 @@ def test_no_order_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each order visited settles all down to the next: D_b ≤ ρ·a, from ε/ρ to 1."""
     visited: list[tuple[F, float]] = []
 
-    def spy(left: laws.Law, right: laws.Law, order: F) -> object:
+    def spy(left: closed_forms.Law, right: closed_forms.Law, order: F) -> object:
         found = renyi(left, right, order)
         visited.append((order, lower(found)))
         return found
 
-    monkeypatch.setattr("privjail.verify.intervals.renyi", spy)
+    monkeypatch.setattr("privjail.verify.laws.intervals.renyi", spy)
     rho = F(1, 32)
     with precision():
-        left, right = (laws.exponential(data, F(1, 4), ball_decay) for data in ((0, 1), (1, 0)))
+        left, right = (closed_forms.exponential(data, F(1, 4), ball_decay) for data in ((0, 1), (1, 0)))
         assert zcdp(left, right, rho, F(1, 2)).certified
     orders = [order for order, _ in visited] + [F(1)]
     assert orders[0] == 16

@@ -11,11 +11,11 @@ from privjail.errors import PlanError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.noisy_max import NoisyMax
-from privjail.verify import laws
-from privjail.verify.law import Rational, check, hockey_stick, ratio
-from privjail.verify.neighbours import counted, histogram, tables, vectors, within_l1
-from privjail.verify.scripted import agrees, found_law, single, vector
-from privjail.verify.geometric_series import Fixed, OneSided, TwoSided, total
+from privjail.verify.laws import closed_forms
+from privjail.verify.laws.law import Rational, check, hockey_stick, ratio
+from privjail.verify.laws.neighbours import counted, histogram, tables, vectors, within_l1
+from privjail.verify.laws.scripted import agrees, found_law, single, vector
+from privjail.verify.laws.geometric_series import Fixed, OneSided, TwoSided, total
 
 A = F(1, 3)
 
@@ -49,10 +49,10 @@ def test_series_are_summed_to_the_end() -> None:
 
 def test_every_law_adds_up_to_one() -> None:
     for law in (
-        laws.geometric(2, A, 5), laws.noisy_max((0, 2, 1), TwoSided(A)), laws.noisy_max((3, 0, 3, 1), OneSided(A)),
-        laws.first_above((0, 2, 1), 1, TwoSided(A**2), TwoSided(A)), laws.permute_and_flip((0, 2, 2), F(1), Rational(A)),
-        laws.exponential((0, 5, 1), F(1), Rational(A)), laws.thresholded(2, 4, A, 9), laws.randomised_response(1, 4, A),
-        laws.independent(laws.geometric(0, A, 3), laws.randomised_response(0, 3, F(1, 2))),
+        closed_forms.geometric(2, A, 5), closed_forms.noisy_max((0, 2, 1), TwoSided(A)), closed_forms.noisy_max((3, 0, 3, 1), OneSided(A)),
+        closed_forms.first_above((0, 2, 1), 1, TwoSided(A**2), TwoSided(A)), closed_forms.permute_and_flip((0, 2, 2), F(1), Rational(A)),
+        closed_forms.exponential((0, 5, 1), F(1), Rational(A)), closed_forms.thresholded(2, 4, A, 9), closed_forms.randomised_response(1, 4, A),
+        closed_forms.independent(closed_forms.geometric(0, A, 3), closed_forms.randomised_response(0, 3, F(1, 2))),
     ):  # fmt: skip
         assert sum(law.values()) == 1
 
@@ -65,7 +65,7 @@ def test_noisy_max_is_the_law_of_the_first_largest() -> None:
     for (a, p), (b, q), (c, r) in product(values, repeat=3):
         noised = [s + e for s, e in zip(scores, (a, b, c), strict=True)]
         found[noised.index(max(noised))] += p * q * r
-    stated = laws.noisy_max(scores, noise)
+    stated = closed_forms.noisy_max(scores, noise)
     assert all(0 <= stated[i] - found[i] < F(1, 10**7) for i in range(3))
 
 
@@ -80,11 +80,11 @@ def test_permute_and_flip_as_published() -> None:
             for i in order:
                 law[i] += left * accept[i]
                 left *= 1 - accept[i]
-        assert laws.permute_and_flip(scores, F(1), Rational(A)) == law
+        assert closed_forms.permute_and_flip(scores, F(1), Rational(A)) == law
 
 
 def test_the_hockey_stick_is_the_best_of_all_sets() -> None:
-    left, right = laws.noisy_max((0, 2, 1, 1), TwoSided(A)), laws.noisy_max((1, 1, 1, 2), TwoSided(A))
+    left, right = closed_forms.noisy_max((0, 2, 1, 1), TwoSided(A)), closed_forms.noisy_max((1, 1, 1, 2), TwoSided(A))
     for factor in (F(1), F(3, 2), F(3)):
         best = max(
             sum(left[o] - factor * right[o] for o in chosen) for n in range(5) for chosen in combinations(range(4), n)
@@ -101,11 +101,11 @@ def test_the_ratio_is_infinite_where_an_outcome_is_impossible() -> None:
 
 
 def test_the_checker_refutes_what_is_not_private() -> None:
-    verdict = check(lambda x: laws.geometric(x, A, 4), [(0, 1), (0, 2)], 1 / A)
+    verdict = check(lambda x: closed_forms.geometric(x, A, 4), [(0, 1), (0, 2)], 1 / A)
     assert not verdict.holds() and verdict.reached == 9 and verdict.worst == (0, 2)
-    assert check(lambda x: laws.geometric(x, A, 4), [(0, 1)], 1 / A).holds()
+    assert check(lambda x: closed_forms.geometric(x, A, 4), [(0, 1)], 1 / A).holds()
     assert not check(
-        lambda x: laws.geometric(x, A, 4), [(0, 1)], 1 / A - F(1, 10**30)
+        lambda x: closed_forms.geometric(x, A, 4), [(0, 1)], 1 / A - F(1, 10**30)
     ).holds()  # equality is told from excess
 
 
@@ -115,12 +115,12 @@ def test_mechanisms_have_the_stated_laws_and_not_one_off_by_a_step() -> None:
     found = found_law(lambda noise: mechanism.sample(vector(2, 1), [0, 2], noise), decay, 5)
     drawn = mechanism.calibrate(vector(2, 1))
     a, b = TwoSided(decay(1 / drawn.outer)), TwoSided(decay(1 / drawn.scale))
-    assert agrees(found, laws.first_above((0, 2), 1, a, b))
+    assert agrees(found, closed_forms.first_above((0, 2), 1, a, b))
     for wrong in (((0, 2), 2, a, b), ((1, 2), 1, a, b), ((0, 2), 1, b, b), ((0, 2), 1, a, a)):
-        assert not agrees(found, laws.first_above(*wrong))
+        assert not agrees(found, closed_forms.first_above(*wrong))
     flip = found_law(lambda noise: NoisyMax(F(1)).sample(vector(3, 1), [0, 2, 1], noise), decay)
-    assert flip.lost == 0 and flip.law == laws.permute_and_flip((0, 2, 1), F(1, 2), decay)
-    assert flip.law != laws.exponential((0, 2, 1), F(1, 2), decay)
+    assert flip.lost == 0 and flip.law == closed_forms.permute_and_flip((0, 2, 1), F(1, 2), decay)
+    assert flip.law != closed_forms.exponential((0, 2, 1), F(1, 2), decay)
 
 
 def test_the_scripted_laplace_loses_what_lies_beyond_and_says_so() -> None:
@@ -146,7 +146,7 @@ def test_neighbours_are_all_there() -> None:
 
 
 def test_the_ratio_is_the_largest_of_all() -> None:
-    left, right = laws.geometric(0, A, 4), laws.noisy_max((0, 2, 1), TwoSided(A))
+    left, right = closed_forms.geometric(0, A, 4), closed_forms.noisy_max((0, 2, 1), TwoSided(A))
     assert ratio(right, {k: left[k] for k in right}) == max(p / left[k] for k, p in right.items())
     rising = {k: F(1, 4) for k in range(4)}, {k: F(10 - k, 34) for k in range(4)}
     assert ratio(*rising) == F(34, 28) and ratio(*rising[::-1]) == F(40, 34)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from privjail.verify import published
-from privjail.verify.published import CASES, OPENDP, Case, Finding, environment, judged
+from privjail.verify.checks import published
+from privjail.verify.checks.published import CASES, OPENDP, Case, Finding, environment, judged
 from privjail.verify.report import Findings, verified_page
 
 BY_NAME = {case.draws: case for case in CASES}
@@ -84,14 +84,14 @@ def test_a_bug_that_is_not_found_and_a_control_that_is_refuted_are_problems() ->
 
 def test_the_reported_claim_on_noisy_max_is_not_what_opendp_runs_v12() -> None:
     """V-12: were permute and flip drawn with that ρ, the judge would refute it."""
-    from privjail.verify import laws
-    from privjail.verify.intervals import ball_decay, precision
-    from privjail.verify.refuted import GAMMA, SCORES
+    from privjail.verify.laws import closed_forms
+    from privjail.verify.laws.intervals import ball_decay, precision
+    from privjail.verify.checks.refuted import GAMMA, SCORES
 
     outputs = []
     with precision():
         for scores in SCORES:
-            law = laws.permute_and_flip(scores, GAMMA, ball_decay)
+            law = closed_forms.permute_and_flip(scores, GAMMA, ball_decay)
             outputs.append([i for i, p in law.items() for _ in range(round(3000 * float(p)))])
     least = min(map(len, outputs))
     found = published.noisy_max({"rho": float(Fraction(1, 2)), "outputs": [x[-least:] for x in outputs]})

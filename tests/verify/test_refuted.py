@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from privjail.verify.broken import BROKEN, Broken
-from privjail.verify.refuted import (
+from privjail.verify.checks.broken import BROKEN, Broken
+from privjail.verify.checks.refuted import (
     exactly, flip_with_rho, laws_followed, narrow_gaussian, opendp_noisy_max, opendp_row, textbook_gaussian,
 )  # fmt: skip
 

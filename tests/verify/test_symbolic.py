@@ -8,7 +8,7 @@ import pytest
 import z3
 
 from privjail.verify.report import proofs_page
-from privjail.verify.symbolic import THEOREMS, Obligation, obligations, proved, refuted, vacuous
+from privjail.verify.proofs.symbolic import THEOREMS, Obligation, obligations, proved, refuted, vacuous
 
 ALL = obligations()
 PAGE = Path(__file__).parents[2] / "docs" / "proofs.md"

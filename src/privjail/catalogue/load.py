@@ -12,8 +12,8 @@ import polars as pl
 from privjail.catalogue.files import quietly, read_csv_text, read_parquet_frame
 from privjail.catalogue.schema import UNDECLARED, ColumnSchema, Schema
 from privjail.engines.polars.disk import OnDisk
-from privjail.engines.polars.types import dtype_of, finite, named
 from privjail.errors import SchemaError
+from privjail.ops.polars_types import dtype_of, finite, named
 from privjail.ops.rows.source import Unit
 from privjail.plan.domain import (
     INT_MAX,

@@ -22,7 +22,7 @@ def main() -> None:
         # Before NumPy is loaded: its small matrices are multiplied faster by one thread than by several.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from privjail.curator.cli import run
+        from privjail.curator.cli.root import run
 
         run()
     except ModuleNotFoundError as missing:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from privjail.engines.cache import Cache
-from privjail.engines.engine import Answer, Engine, Sides
+from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held, check_held, columns_of
 from privjail.ops.columns.carried import Carried
 from privjail.ops.numbers.quantile_scores import QuantileScores

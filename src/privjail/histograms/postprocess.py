@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+import numpy as np
 from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law
 from privjail.histograms.nested import Nest, NestedSpread
-from privjail.histograms.projection import nonnegative
 from privjail.histograms.smoothing import Smoothed, smooth_blocks
+from privjail.simplex import nonnegative
 
 BLOCK_SIZE = 128
 

@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
 from privjail.histograms.laws import Floats, Integers, Law
-from privjail.histograms.projection import nonnegative
 from privjail.histograms.tree import (
     COMMON,
     EMPTY,
@@ -23,6 +21,7 @@ from privjail.histograms.tree import (
     look,
     spread_out,
 )
+from privjail.simplex import nonnegative
 
 
 @dataclass

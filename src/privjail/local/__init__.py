@@ -8,20 +8,20 @@ careful: E = 0.405465 while hidden, ε = 0.405465 once known
 open: E = 1.098612 while hidden, ε = 1.386294 once known
 """
 
-from privjail.local.channel import Channel
-from privjail.local.domain import Categories, Grid
-from privjail.local.duchi import Duchi
-from privjail.local.estimate import Estimate
-from privjail.local.hashing import LocalHashing
-from privjail.local.kary import KaryResponse, Warner
-from privjail.local.laplace import GridLaplace
-from privjail.local.mean import Mean
-from privjail.local.pbp import Strength, strengths
-from privjail.local.piecewise import Piecewise
-from privjail.local.respondent import Memory, Respondent
-from privjail.local.survey import Survey
-from privjail.local.table import Table, processed, rounds
-from privjail.local.unary import Unary
+from privjail.local.channels.channel import Channel
+from privjail.local.channels.domain import Categories, Grid
+from privjail.local.channels.duchi import Duchi
+from privjail.local.channels.hashing import LocalHashing
+from privjail.local.channels.kary import KaryResponse, Warner
+from privjail.local.channels.laplace import GridLaplace
+from privjail.local.channels.pbp import Strength, strengths
+from privjail.local.channels.piecewise import Piecewise
+from privjail.local.channels.table import Table, processed, rounds
+from privjail.local.channels.unary import Unary
+from privjail.local.estimation.estimate import Estimate
+from privjail.local.estimation.mean import Mean
+from privjail.local.survey.respondent import Memory, Respondent
+from privjail.local.survey.survey import Survey
 
 __all__ = [
     "Categories",

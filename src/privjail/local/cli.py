@@ -10,23 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
+import numpy as np
 from privjail.errors import PlanError
-from privjail.local.domain import Categories
-from privjail.local.estimate import Estimate
-from privjail.local.formats import column, read_table, write_table, writing
-from privjail.local.mean import Mean
-from privjail.local.page import page as make_page
-from privjail.local.pbp import Strength
-from privjail.local.plan import Plan, plan_binary, plan_kary, plan_unary
-from privjail.local.plots import error_of_plan
-from privjail.local.respondent import Memory, Respondent
-from privjail.local.survey import Survey
+from privjail.local.channels.domain import Categories
+from privjail.local.channels.pbp import Strength
+from privjail.local.estimation.estimate import Estimate
+from privjail.local.estimation.mean import Mean
+from privjail.local.planning.plan import Plan, plan_binary, plan_kary, plan_unary
+from privjail.local.planning.plots import error_of_plan
+from privjail.local.survey.formats import column, read_table, write_table, writing
+from privjail.local.survey.page import page as make_page
+from privjail.local.survey.respondent import Memory, Respondent
+from privjail.local.survey.survey import Survey
 from privjail.terminal import errors_as_messages
 
 app = typer.Typer(

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from privjail.errors import RowsError
-from privjail.plan import walk
 from privjail.plan.domain import Domain
-from privjail.plan.node import Node
+from privjail.plan.node import Node, inputs_first
 from privjail.plan.rows import Rows
 
 
@@ -70,7 +69,7 @@ class Expr(Node):
 
 def column_steps(expression: Expr) -> list[Expr]:
     """The steps in which a column is computed, inputs first: what it is computed from in its base, and itself."""
-    return list(walk.inputs_first((expression,), attrgetter("inputs")))
+    return list(inputs_first((expression,), attrgetter("inputs")))
 
 
 def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1, known: Container[Expr] = ()) -> int:

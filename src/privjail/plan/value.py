@@ -12,8 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
-from privjail.plan.node import Node, set_frozen
-from privjail.plan.walk import inputs_first
+from privjail.plan.node import Node, inputs_first, set_frozen
 
 ROWS_BITS = 32  # a table has fewer than 2**32 rows
 TOTAL_BITS = 63  # so that a sum of amounts of 30 bits stays below this

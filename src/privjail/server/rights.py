@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from privjail.budget.ledger import Branch, plus
 from privjail.budget.notions import Cost
-from privjail.budget.tree import Branch, plus
 from privjail.server.ledger.events import Event
 from privjail.server.ledger.state import Scope, State
 

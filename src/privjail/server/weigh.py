@@ -16,11 +16,10 @@ from privjail.ops.numbers.tally import ONE, Tally
 from privjail.plan.distance import Distance
 from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, Node, classes
+from privjail.plan.node import Lit, Node, classes, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
 from privjail.plan.value import AllMove, OneMoves, PerElement, RowVectors, Sensitivity, Value, inputs_of
-from privjail.plan.walk import inputs_first
 from privjail.server.limits import Limits
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from privjail.ops.columns.carried import Carried
 from privjail.ops.rows.window import Lag
 from privjail.plan.expr import Expr, column_steps, held_at_once
-from privjail.plan.node import Node, children
+from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.plan.value import Value, evaluation
-from privjail.plan.walk import inputs_first
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from privjail.verify import published
-from privjail.verify.broken import BROKEN
-from privjail.verify.refuted import variants
+from privjail.verify.checks import published
+from privjail.verify.checks.broken import BROKEN
+from privjail.verify.checks.refuted import variants
+from privjail.verify.proofs.symbolic import obligations
 from privjail.verify.report import CHECKS, Findings, proofs_page, prove, verified_page
-from privjail.verify.symbolic import obligations
 
 #: How often each check ticks in a full run; only the bars depend on it.
 TICKS = {"Laplace": 216, "Gaussian": 177, "thresholded histogram": 60, "local randomisers": 88,

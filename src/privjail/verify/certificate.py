@@ -23,10 +23,9 @@ from privjail.ops.rows.source import Dataset, Source
 from privjail.plan import domain as d
 from privjail.plan.cells import Cell, Partition
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, Node, children
+from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
-from privjail.plan.walk import inputs_first
 from privjail.release import Query, where_charged
 
 VERSION = 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from privjail.verify import draws, exact_choice, exact_noise, refuted, sound
-from privjail.verify.published import Finding
-from privjail.verify.refuted import Refutation
-from privjail.verify.row import Row, Watch
-from privjail.verify.symbolic import THEOREMS, Obligation, obligations, proved, vacuous
-from privjail.verify.symbolic import refuted as is_refuted
+from privjail.verify.checks import draws, exact_choice, exact_noise, refuted, sound
+from privjail.verify.checks.published import Finding
+from privjail.verify.checks.refuted import Refutation
+from privjail.verify.checks.row import Row, Watch
+from privjail.verify.proofs.symbolic import THEOREMS, Obligation, obligations, proved, vacuous
+from privjail.verify.proofs.symbolic import refuted as is_refuted
 
 Check = Callable[[bool, Watch], list[Row]]
 CHECKS: dict[str, Check] = {

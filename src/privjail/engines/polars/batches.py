@@ -15,16 +15,24 @@ from functools import cache
 from math import prod
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from privjail.engines.polars.columns import FEWEST, HELD, Computation
+import numpy as np
+from privjail.engines.polars.columns import (
+    FEWEST,
+    HELD,
+    Array,
+    Computation,
+    amounts_of,
+    codes_of,
+    conditions,
+    place_of,
+    shape_of,
+)
 from privjail.engines.polars.disk import OnDisk
-from privjail.engines.polars.places import amounts_of, codes_of, place_of, shape_of
 from privjail.engines.polars.queries import in_one_query, totals
-from privjail.engines.polars.selections import Array, conditions
-from privjail.engines.polars.types import named
 from privjail.ops.numbers.tally import ADDED_AT_ONCE, Tally
+from privjail.ops.polars_types import named
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Column
 from privjail.plan.expr import Expr, column_steps

@@ -1,27 +1,48 @@
-"""Expressions as Polars columns of a frame."""
+"""Expressions as Polars columns of a frame; and the element of a table, and the amount, of each row.
+
+The rules for elements and amounts are written once, for Polars expressions (queries.py) and for columns and arrays that
+are already computed (batches.py and engine.py): both have the same operators.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
+from math import prod
 from typing import Any
 
 import polars as pl
 
-from privjail.engines.polars.types import dtype_of
-from privjail.plan.domain import CategoryDomain, TextDomain
+import numpy as np
+from privjail.ops.columns.compare import Compare
+from privjail.ops.numbers.tally import rounded, sum_grid
+from privjail.ops.polars_types import dtype_of
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Source
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, TextDomain
 from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.node import Lit
 from privjail.plan.node_table import NodeTable
+from privjail.plan.rows import Rows
 
+Array = np.ndarray[Any, Any]
+Fields = tuple[Rows, tuple[Expr, ...], Expr | None]  # of a Tally, which takes longer to build than to look up
+LONG = 1 << 18  # rows beyond which a data set is counted in passes over it (long_tables.py)
 LARGE = 100  # nodes of an expression, spelled out, beyond which it is computed step by step
 HELD = 1 << 26  # bytes of columns that are held while another one is computed from them
 FEWEST = 64  # rows that are computed at a time, however many columns are held
 AT_ONCE = 32  # columns of a whole data set that are computed in one query
+TABLE_LIMIT = 1 << 14  # elements of a contingency table that is worth sharing between sibling groups
+NO_GROUP = (-1, 0)
+_CODES: NodeTable[tuple[int, int]] = NodeTable()  # the group that a comparison picks, and how many groups there are
 _MENTIONS: NodeTable[tuple[int, ...]] = NodeTable()
 
 
 def at_once(order: list[Expr]) -> bool:
     """Whether one Polars expression may be made of the whole tree."""
+    if len(order) <= 2:  # one step on a leaf: no shared part can be spelled out many times
+        return not order[-1].on_whole_columns
     return spelled_size(order) <= LARGE
 
 
@@ -153,3 +174,143 @@ def code_of(by: Expr, label: Any) -> int | None:
     labels = domain.labels
     assert labels is not None
     return labels.index(label) if label in labels else None
+
+
+# -- which rows a table of counts or sums is about, which element of it each row belongs to, and with which amount
+
+
+def is_long(frame: Any) -> bool:
+    """Whether a data set is on disk, or has many rows."""
+    return not isinstance(frame, pl.DataFrame) or frame.height >= LONG
+
+
+def conditions(rows: Rows) -> list[Expr] | None:
+    """What a row of the data set must meet to be among these rows; None if that depends on other rows."""
+    found: list[Expr] = []
+    while not isinstance(rows, Source):
+        match rows:
+            case Filter(above, condition):
+                found.append(condition)
+            case Sort(above):  # counts and sums do not depend on the order
+                pass
+            case _:
+                return None
+        rows = above
+    return found[::-1]
+
+
+def shape_of(keys: tuple[Expr, ...]) -> tuple[int, ...]:
+    return tuple(len(key.domain.labels or ()) for key in keys)
+
+
+# -- rules, for expressions, columns and arrays
+
+
+def code(column: Any, key: Expr) -> Any:
+    """The position of each row's label (an expression or a column); null for a missing one."""
+    labels = key.domain.labels
+    assert labels is not None
+    if isinstance(labels, range) and labels.start:
+        column = column - labels.start
+    return column.cast(pl.Int32(), strict=False)
+
+
+def in_a_group(codes: Any, length: int) -> Any:
+    """Where a code is the position of a label.
+
+    Other numbers cannot happen while domains are true. If one is not, a row in no group beats a failure that shows it.
+    """
+    return (codes >= 0) & (codes < length)
+
+
+def flattened(codes: Sequence[Any], lengths: Sequence[int]) -> Any:
+    """The position of each row in the flat table, from its positions along the axes."""
+    place = codes[0]
+    for each, length in zip(codes[1:], lengths[1:], strict=True):
+        place = place * length + each
+    return place
+
+
+def is_rounded(domain: Domain) -> bool:
+    """Whether amounts are put on a grid: true/false values and short whole numbers are added as they are."""
+    return isinstance(domain, FloatDomain) or isinstance(domain, IntDomain) and sum_grid(domain) != 1
+
+
+# -- columns and arrays
+
+
+def codes_of(column: pl.Series, key: Expr) -> Array:
+    """The codes of a column, with the number of labels for a missing key."""
+    codes = code(column, key)
+    if codes.null_count():
+        codes = codes.fill_null(len(key.domain.labels or ()))
+    found: Array = codes.to_numpy()
+    return found
+
+
+def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
+    """The place of each row in a table, flattened; the number of places for rows that are in no group."""
+    if not keys:
+        return None
+    lengths = shape_of(keys)
+    size = prod(lengths)
+    number: Any = np.int32 if size < 2**31 else np.int64
+    nowhere: Array | None = None
+    for each, length in zip(codes, lengths, strict=True):
+        if len(each) and not (each.min() >= 0 and each.max() < length):  # mostly all rows are in a group
+            outside = ~in_a_group(each, length)
+            nowhere = outside if nowhere is None else nowhere | outside
+    place: Array = flattened([codes[0].astype(number, copy=False), *codes[1:]], lengths)
+    return place if nowhere is None else np.where(nowhere, size, place)
+
+
+def amounts_of(column: pl.Series, domain: Domain) -> Array:
+    """A column on its summation grid: whole numbers of grid steps, as floats; missing values add nothing."""
+    assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
+    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
+    amounts: Array = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
+    if not is_rounded(domain):
+        return amounts
+    assert not isinstance(domain, BoolDomain)
+    found: Array = rounded(amounts * float(1 / sum_grid(domain)), domain, 1.0)  # a power of two: exact
+    if column.null_count() and not domain.lower <= 0 <= domain.upper:
+        found[column.is_null().to_numpy()] = 0
+    return found
+
+
+# -- groups of one partition: what is counted for one of them is counted for all
+
+
+def enclosing_tables(table: Fields) -> list[tuple[Fields, tuple[int, ...]]]:
+    """This table, then each wider table that it can be read from, with our index in it."""
+    rows, keys, value = table
+    index: tuple[int, ...] = ()
+    found: list[tuple[Fields, tuple[int, ...]]] = [(table, index)]
+    size = prod(shape_of(keys))
+    while isinstance(rows, Filter) and len(keys) < 8:
+        group = picked(rows)
+        if group is None:
+            break
+        by, code, groups = group
+        size *= groups
+        if size > TABLE_LIMIT:
+            break
+        rows, keys, index = rows.rows, (by, *keys), (code, *index)
+        found.append(((rows, keys, value), index))
+    return found
+
+
+def picked(rows: Filter) -> tuple[Expr, int, int] | None:
+    """For a filter that picks one group of a partition: its key, the group's number, and how many groups there are."""
+    condition = rows.condition
+    if not isinstance(condition, Compare) or condition.op != "==":
+        return None
+    known = _CODES.get(condition)
+    if known is None:
+        known = NO_GROUP
+        match condition:
+            case Compare(_, by, Lit() as key) if by.domain.labels is not None:
+                code = code_of(by, key.value)
+                known = NO_GROUP if code is None else (code, len(by.domain.labels))
+        _CODES[condition] = known
+    return None if known is NO_GROUP else (condition.a, *known)

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from privjail.engines.polars.types import named
 from privjail.errors import SchemaError
+from privjail.ops.polars_types import named
 
 Stamp = tuple[int, int, int, int]
 BATCH = 1 << 20  # rows, where the file's own groups are smaller

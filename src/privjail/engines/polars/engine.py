@@ -2,48 +2,54 @@
 
 Columns are computed once for a whole base; a selection of rows is an array of positions in its base. Counts
 of the groups of one partition are read off one contingency table, whatever group is asked for first. Long tables
-are counted and summed in batches instead (batches.py), without positions or whole columns.
+are counted and summed in passes over the rows instead (long_tables.py), without positions or whole columns.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from privjail.engines.cache import Cache
-from privjail.engines.engine import Answer, Engine, Sides
+import numpy as np
+from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
-from privjail.engines.polars.batches import fill
-from privjail.engines.polars.columns import AT_ONCE, Computation, at_once, checked, code_of, spread, stepwise, to_polars
+from privjail.engines.polars.columns import (
+    AT_ONCE,
+    Array,
+    Computation,
+    Fields,
+    amounts_of,
+    at_once,
+    checked,
+    code_of,
+    codes_of,
+    enclosing_tables,
+    is_long,
+    picked,
+    place_of,
+    spread,
+    stepwise,
+    to_polars,
+)
 from privjail.engines.polars.disk import OnDisk
-from privjail.engines.polars.places import amounts_of, codes_of, place_of
-from privjail.engines.polars.selections import Array, conditions
-from privjail.engines.polars.siblings import Fields, enclosing_tables, picked
-from privjail.engines.polars.types import dtype_of
+from privjail.engines.polars.long_tables import LongTables
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit
+from privjail.plan.node import Lit, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
-from privjail.plan.walk import inputs_first
 
 CACHE_BYTES = 2 * 2**30
-LONG = 1 << 18  # rows beyond which a table is counted in batches
-OFTEN = 3  # passes over a long table for the same rows, after which their positions are worth keeping
-REMEMBERED = 10_000  # tables and rows that were asked for before
-ELEMENTS = 1 << 22  # of tables that are filled in one pass over a long data set
-TABLES = 1_000  # that are filled in one pass
 ROW = "__row__"
 
 
@@ -55,8 +61,7 @@ class PolarsEngine(Engine):
     ) -> None:
         self._frames = {} if frames is None else frames
         self._cache = Cache(cache_bytes)  # what was computed before
-        self._passes: Counter[Rows] = Counter()
-        self._asked: Counter[Fields] = Counter()
+        self._long = LongTables(self._frames, self._cache)
         self._last_shared_table: tuple[Fields, Array] | None = None  # the table that was read last
 
     @property
@@ -69,16 +74,15 @@ class PolarsEngine(Engine):
         if dict(frame.lazy().collect_schema()) != layout:
             raise TypeError("the rows are not in the held form of their data set")
         if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
-            self._cache = Cache(self._cache.limit)
+            self._cache.clear()
             self._last_shared_table = None
         self._frames[source] = frame
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
         """Several values: what they need of a long data set is computed in one pass over it."""
         wanted = list(values)
-        frames = list(self._frames.values())  # a copy: other sessions open data sets meanwhile
-        if any(isinstance(frame, OnDisk) or frame.height >= LONG for frame in frames):
-            self._fill(_tallies(wanted))
+        if any(map(is_long, list(self._frames.values()))):  # a copy: other sessions open data sets meanwhile
+            self._long.fill(_tallies(wanted))
         return [self.evaluate(value) for value in wanted]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
@@ -273,26 +277,21 @@ class PolarsEngine(Engine):
 
     def _counted(self, table: Fields) -> Array:
         levels = enclosing_tables(table)
-        known = self._known(levels)
-        if known is not None:
-            return known
+        for wider, place in levels:
+            known = self._cache.get((*wider, "tally"))
+            if known is not None:
+                return np.asarray(known[place])
         rows = table[0]
         if self._is_long(rows):
-            tally = Tally(*table)
-            self._fill([tally])
-            known = self._known(levels)
-            return fill(self._frames[_source(rows)], [tally])[0] if known is None else known
+            return self._long.count(Tally(*table))
         wider, place = levels[-1]
         found = self._count(Tally(*wider))
         self._cache.put((*wider, "tally"), found)
         return np.asarray(found[place])
 
-    def _known(self, levels: list[tuple[Fields, tuple[int, ...]]]) -> Array | None:
-        for wider, place in levels:
-            known = self._cache.get((*wider, "tally"))
-            if known is not None:
-                return np.asarray(known[place])
-        return None
+    def _is_long(self, rows: Rows) -> bool:
+        """Whether the tables of these rows are counted in passes over their data set."""
+        return is_long(self._frames[rows.source]) and self._long.counts(rows)  # type: ignore[index]
 
     def _count(self, table: Tally) -> Array:
         rows, keys, value = table.rows, table.keys, table.value
@@ -316,69 +315,6 @@ class PolarsEngine(Engine):
                 self._cache.put((value, "amounts"), amounts)
         found: Array = amounts
         return found
-
-    # -- long tables
-
-    def _is_long(self, rows: Rows) -> bool:
-        """Whether the tables of these rows are counted in batches."""
-        source = _source(rows)
-        frame = self._frames[source]
-        on_disk = isinstance(frame, OnDisk)
-        if not on_disk and frame.height < LONG or rows.base is not source or conditions(rows) is None:
-            return False
-        return on_disk or rows is source or self._passes[rows] < OFTEN and (rows, "index") not in self._cache
-
-    def _fill(self, tables: Iterable[Tally]) -> None:
-        """Fill the tables of long data sets, in one pass over each data set."""
-        missing: dict[Source, dict[Tally, None]] = {}
-        for table in tables:
-            if self._is_long(table.rows) and not any(
-                (*wider, "tally") in self._cache for wider, _ in enclosing_tables((table.rows, table.keys, table.value))
-            ):
-                missing.setdefault(_source(table.rows), {})[table] = None
-        for source, needed in missing.items():
-            chosen = self._shared(list(needed))
-            self._passes.update({table.rows for table in chosen})
-            for some in _small_enough(chosen):
-                for table, found in zip(some, fill(self._frames[source], some), strict=True):
-                    self._cache.put((*table.fields(), "tally"), found)
-
-    def _shared(self, tables: list[Tally]) -> list[Tally]:
-        """One table for the siblings of a partition, if at least two of them are or were asked for."""
-        if len(self._passes) > REMEMBERED:
-            self._passes.clear()
-        if len(self._asked) > REMEMBERED:
-            self._asked.clear()
-        while True:
-            above = [
-                levels[1][0] if len(levels := enclosing_tables((t.rows, t.keys, t.value))) > 1 else None for t in tables
-            ]
-            self._asked.update(wider for wider in above if wider is not None)
-            pairs = zip(tables, above, strict=True)
-            chosen = [Tally(*w) if w is not None and self._asked[w] > 1 else t for t, w in pairs]
-            chosen = list(dict.fromkeys(chosen))
-            if chosen == tables:
-                return chosen
-            tables = chosen
-
-
-def _small_enough(tables: list[Tally]) -> Iterator[list[Tally]]:
-    """Tables that are filled in one pass: as many as can be held at once."""
-    some: list[Tally] = []
-    elements = 0
-    for table in tables:
-        if some and (elements + table.size > ELEMENTS or len(some) >= TABLES):
-            yield some
-            some, elements = [], 0
-        some.append(table)
-        elements += table.size
-    if some:
-        yield some
-
-
-def _source(rows: Rows) -> Source:
-    assert isinstance(rows.source, Source)
-    return rows.source
 
 
 def _tallies(values: list[Value]) -> list[Tally]:

@@ -15,14 +15,23 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from privjail.engines.polars.columns import LARGE, spelled_size, to_polars
-from privjail.engines.polars.places import code, flattened, in_a_group, is_rounded, shape_of
-from privjail.engines.polars.selections import Array, conditions
-from privjail.engines.polars.types import dtype_of
+import numpy as np
+from privjail.engines.polars.columns import (
+    LARGE,
+    Array,
+    code,
+    conditions,
+    flattened,
+    in_a_group,
+    is_rounded,
+    shape_of,
+    spelled_size,
+    to_polars,
+)
 from privjail.ops.numbers.tally import Tally, grid_bounds, rounded, sum_grid
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr, column_steps
 from privjail.plan.rows import Rows

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.polars_types import finite
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -62,8 +63,6 @@ class Arithmetic(Expr):
         return self.op in ("/", "//") and isinstance(self.domain, FloatDomain)
 
     def polars(self, *inputs: Any) -> Any:
-        from privjail.engines.polars.types import finite
-
         if isinstance(self.domain, IntDomain):
             return self._whole(*inputs)
         import polars as pl

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import RowsError
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import CategoryDomain, Domain, FloatDomain, TextDomain, TimeDomain, domain_of
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, micros, node
@@ -60,8 +61,6 @@ class Constant(Expr):
 def constant(value: Any, domain: Domain) -> Any:
     """A public value as the engine holds it in a column of this domain."""
     import polars as pl
-
-    from privjail.engines.polars.types import dtype_of
 
     held = domain.code(value) if isinstance(domain, CategoryDomain) else value
     return pl.lit(held, dtype=dtype_of(domain))

@@ -8,6 +8,7 @@ from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.columns.compare import check_constant, held_constant, held_keys
+from privjail.ops.polars_types import dtype_of, finite
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -42,8 +43,6 @@ class Cast(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import dtype_of, finite
 
         column = inputs[0]
         before = self.a.domain
@@ -174,8 +173,6 @@ class Categorise(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import dtype_of
 
         before, after = self.a.domain, self.domain
         assert isinstance(after, CategoryDomain)

@@ -9,6 +9,7 @@ from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.columns.carried import constant, held_value
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import (
     INT_MAX,
     INT_MIN,
@@ -53,8 +54,6 @@ class Compare(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import dtype_of
 
         left = inputs[0]
         domain = self.a.domain

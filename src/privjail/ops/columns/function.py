@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.polars_types import finite
 from privjail.plan.domain import Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
@@ -36,8 +37,6 @@ class Function(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import finite
 
         column = inputs[0]
         if isinstance(self.domain, IntDomain):

@@ -6,6 +6,7 @@ from typing import Any
 
 from privjail.errors import PlanError
 from privjail.ops.columns.compare import check_constant, exact, held_constant
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import BoolDomain, CategoryDomain, Numeric, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
@@ -31,8 +32,6 @@ class IsIn(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import dtype_of
 
         domain = self.a.domain
         wanted = [v.value for v in self.values]

@@ -8,6 +8,7 @@ from privjail.errors import PlanError
 from privjail.ops.columns.carried import held_value
 from privjail.ops.columns.compare import check_constant, held_constant, held_keys
 from privjail.ops.columns.where import as_held, converted
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import CategoryDomain, Domain, IntDomain, domain_of, join
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
@@ -58,8 +59,6 @@ class Recode(Expr):
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
-
-        from privjail.engines.polars.types import dtype_of
 
         before, after = self.a.domain, self.domain
         if isinstance(before, CategoryDomain):

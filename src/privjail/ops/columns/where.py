@@ -7,6 +7,7 @@ from typing import Any
 from privjail.errors import PlanError
 from privjail.ops.columns.carried import held_value
 from privjail.ops.columns.compare import recoded
+from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, join
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
@@ -101,8 +102,6 @@ class NullWhere(Expr):
 
 def as_held(column: Any, before: Domain, after: Domain) -> Any:
     """A column of one domain, as the engine holds it in a domain that contains it."""
-    from privjail.engines.polars.types import dtype_of
-
     if isinstance(before, CategoryDomain) and isinstance(after, CategoryDomain):
         return recoded(column, before, after)
     if isinstance(before, CategoryDomain):

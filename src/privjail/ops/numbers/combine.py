@@ -216,7 +216,7 @@ class Stack(Value):
 class ColumnStack(Value):
     """Several vectors with the same index as the columns of one table. Distance: of all elements together."""
 
-    kind = "beside"
+    kind = "column_stack"
     vectors: tuple[Value, ...]
     labels: tuple[Any, ...]
 
@@ -310,7 +310,7 @@ class Extreme(Value):
 class PublicNumber(Value):
     """A public number among private ones. Distance: none."""
 
-    kind = "known"
+    kind = "public_number"
     c: Fraction
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ class QuantileScores(Value):
     -``above`` to each of the two terms.
     """
 
-    kind = "ranks"
+    kind = "quantile_scores"
     rows: Rows
     a: Expr
     candidates: tuple[Lit, ...]

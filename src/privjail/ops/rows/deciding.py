@@ -13,9 +13,8 @@ from privjail.ops.columns.isin import IsIn
 from privjail.ops.columns.logic import Logic, Not
 from privjail.plan.domain import CategoryDomain, Interval
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit
+from privjail.plan.node import Lit, inputs_first
 from privjail.plan.rows import MOST_CELLS
-from privjail.plan.walk import inputs_first
 
 MISSING = Lit.of(None)
 SingleKey = tuple[Expr, tuple[Lit, ...]] | None

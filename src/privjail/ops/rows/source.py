@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privjail.errors import PlanError
+from privjail.ops.polars_types import named
 from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
 from privjail.plan.expr import Expr
@@ -82,8 +83,6 @@ class Column(Expr):
         raise PlanError(f"data set {self.source.dataset.name!r} has no column {self.column!r}")
 
     def polars(self, *inputs: Any) -> Any:
-        from privjail.engines.polars.types import named
-
         return named(self.column)
 
     def text(self, *inputs: str) -> str:

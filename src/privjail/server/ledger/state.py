@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from privjail.budget.ledger import CostTree
 from privjail.budget.notions import NOTIONS, Cost, Notion
-from privjail.budget.tree import CostTree
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.ops.rows.source import Unit
 from privjail.plan.cells import Address

@@ -12,8 +12,7 @@ from privjail.errors import PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Source
 from privjail.plan.domain import INT_MAX, INT_MIN
-from privjail.plan.node import Lit, Node, children, micros
-from privjail.plan.walk import inputs_first
+from privjail.plan.node import Lit, Node, children, inputs_first, micros
 from privjail.server.wire import privjail_pb2 as pb
 
 Ids = Callable[[Any], int]  # the number of a node

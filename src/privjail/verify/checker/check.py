@@ -22,8 +22,10 @@ from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 
 ROWS = {"source", "filter", "sort", "slice", "window", "group_head"}
 READ_COLUMNS = {"column", "carried", "lag"}
-NUMBERS = {"tally", "distinct", "ranks", "known", "scale", "offset", "absolute", "element", "total", "extreme", "add",
-           "stack", "beside", "vector_sum"}  # fmt: skip
+NUMBERS = {
+    "tally", "distinct", "quantile_scores", "public_number", "scale", "offset", "absolute", "element", "total",
+    "extreme", "add", "stack", "column_stack", "vector_sum",
+}  # fmt: skip
 
 
 def check(certificate: Any) -> Report:
@@ -150,9 +152,9 @@ def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
             return numbers.vector_sum(input_, columns)
         case "distinct", [Rows() as input_, Column() as key]:
             return numbers.distinct(input_, key)
-        case "ranks", [Rows() as input_, Column(), [*points], below, above, target]:
+        case "quantile_scores", [Rows() as input_, Column(), [*points], below, above, target]:
             return numbers.quantile_scores(input_, points, below, above, target)
-        case "known", [value]:
+        case "public_number", [value]:
             return numbers.public_number(value)
         case "scale", [Numbers() as a, factor]:
             return numbers.scale(a, factor)
@@ -168,7 +170,7 @@ def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
             return numbers.extreme(a)
         case "add", [Numbers() as a, Numbers() as b]:
             return numbers.add(a, b)
-        case "stack" | "beside", [[*parts], [*labels]]:
+        case "stack" | "column_stack", [[*parts], [*labels]]:
             return numbers.stack(parts, labels)
     raise CannotCheck(f"numbers by {kind!s:.40} with these fields")
 

@@ -1,0 +1,322 @@
+"""The curator's commands: make a jail, add data, let people in, watch what they spend."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from privjail.curator.cli.show import bar, done, notes, numbers, out, quiet, show, spelled
+from privjail.errors import DPError
+
+HERE = Path("jail")
+Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
+Reason = Annotated[str | None, typer.Option(help="the reason, which is logged; needed to raise or lower a budget")]
+Widen = Annotated[bool, typer.Option("--widen", help="allow this although some users could then spend more")]
+
+
+def _names(kind: str) -> Callable[[typer.Context, str], list[str]]:
+    """Completion by what is in the jail."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        with contextlib.suppress(DPError, OSError):
+            state = _folder(Path(context.params.get("jail") or os.environ.get("PRIVJAIL_HOME") or HERE)).state
+            return [name for name in getattr(state, kind) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+DatasetName = Annotated[str, typer.Argument(help="the data set's name", autocompletion=_names("datasets"))]
+
+
+def _folder(path: Path) -> Any:
+    from privjail.curator.folder import JailFolder
+
+    return JailFolder(path)
+
+
+@quiet
+def init(
+    folder: Annotated[Path, typer.Argument(help="the folder to make")] = HERE,
+    host: Annotated[list[str] | None, typer.Option(help="names and addresses that analysts will use")] = None,
+    port: Annotated[int, typer.Option(help="the port that analysts will connect to", min=1, max=65535)] = 7443,
+    ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
+) -> None:
+    """Make a jail: its folder, certificate and ledger."""
+    from privjail.curator.folder import JailFolder
+
+    names = list(host or ["localhost", "127.0.0.1"])
+    JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
+    done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
+    out.print(
+        escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
+    )
+
+
+dataset = typer.Typer(help="Add and list data sets.", no_args_is_help=True)
+user = typer.Typer(help="Add and list users.", no_args_is_help=True)
+group = typer.Typer(help="Add and list groups.", no_args_is_help=True)
+
+
+@dataset.command("add")
+@quiet
+def dataset_add(
+    name: Annotated[str, typer.Argument(help="the name that analysts open it by")],
+    file: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, or a database")],
+    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
+    unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that identifies the person")],
+    rows_per_unit: Annotated[
+        int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
+    notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
+    kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
+    table: Annotated[str | None, typer.Option(help="a table of the database")] = None,
+    query: Annotated[str | None, typer.Option(help="a query of the database, with ORDER BY")] = None,
+    jail: Where = HERE,
+) -> None:
+    """Add a data set under a name, with its schema, budget and unit of protection."""
+    if unit == "row" and rows_per_unit is not None:
+        raise DPError("--rows-per-unit needs a unit that is a column, not 'row'", do="give --unit COLUMN")
+    if unit != "row" and rows_per_unit is None:
+        raise DPError(f"the number of rows to keep of each {unit!r} is missing", do="give --rows-per-unit N")
+    if table is not None:
+        if query is not None:
+            raise DPError("--table and --query exclude each other")
+        if not table.replace("_", "").replace(".", "").isalnum():
+            raise DPError(f"{table!r} is no table name", do="use --query")
+        query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
+    whose = (None, 1) if unit == "row" else (unit, rows_per_unit)
+    notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query))
+    done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
+
+
+@dataset.command("list")
+@quiet
+def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
+    """List the data sets."""
+    from privjail.curator.views import data_sets
+
+    rows = [
+        [d.name, d.kind, d.unit, str(d.notion), spelled(d.notion, d.spent), spelled(d.notion, d.limit), d.removed]
+        for d in data_sets(_folder(jail).state)
+    ]
+    show("data sets", ["name", "kind", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
+
+
+@dataset.command("remove")
+@quiet
+def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
+    """Close a data set for everybody, permanently. Its charges stay in the ledger; its name cannot be used again."""
+    _folder(jail).remove_dataset(name)
+    done("removed", name)
+
+
+@user.command("add")
+@quiet
+def user_add(
+    name: str,
+    days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
+    mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
+    jail: Where = HERE,
+) -> None:
+    """Add a user and write the connection file that she connects with.
+
+    For a user who exists, this issues a new token, invalidates the old one and ends a revocation. Charges stay.
+    """
+    from privjail.curator.checks import check_name
+
+    check_name(name)  # before it is part of a file's name
+    folder = _folder(jail)
+    shut_out = name in folder.state.users and folder.state.users[name].revoked
+    path = output or Path(f"{name}.privjail")
+    there = path.exists()
+    # Opened first: a token that cannot be handed over must not replace one that works.
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as f:
+        os.fchmod(fd, 0o600)
+        try:
+            file = folder.add_user(name, days, mutual_tls)
+        except BaseException:
+            if not there:
+                path.unlink()
+            raise
+        f.truncate()
+        json.dump(file, f, indent=1)
+    notes([f"{name} was revoked; the new token ends that, and the grants are valid again"] if shut_out else [])
+    done("added", f"{name}; hand over {path} in private: it contains the token, which is stored nowhere else")
+
+
+@user.command("list")
+@quiet
+def user_list(jail: Where = HERE, as_json: Json = False) -> None:
+    """List the users."""
+    from privjail.curator.views import users
+
+    rows = [[u.name, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
+    show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
+
+
+@user.command("pardon")
+@quiet
+def user_pardon(
+    name: Annotated[str, typer.Argument(help="the user", autocompletion=_names("users"))],
+    reason: Annotated[str | None, typer.Option(help="why the requests failed; logged")] = None,
+    jail: Where = HERE,
+) -> None:
+    """Allow releases again to a user whose requests failed too often inside the jail. Find the cause first."""
+    _folder(jail).pardon(name, reason)
+    done("pardoned", name)
+
+
+@group.command("add")
+@quiet
+def group_add(
+    name: str,
+    members: Annotated[list[str] | None, typer.Argument(help="all its members", autocompletion=_names("users"))] = None,
+    widen: Widen = False,
+    jail: Where = HERE,
+) -> None:
+    """Make a group, or replace its members. What the group has spent stays with it.
+
+    Refused without --widen if somebody who leaves the group could then spend more.
+    """
+    notes(_folder(jail).set_group(name, members or [], widen))
+    done("group", f"{name}: {', '.join(members or ['nobody'])}")
+
+
+@group.command("list")
+@quiet
+def group_list(jail: Where = HERE, as_json: Json = False) -> None:
+    """List the groups."""
+    from privjail.curator.views import groups
+
+    rows = [[g.name, ", ".join(g.members)] for g in groups(_folder(jail).state)]
+    show("groups", ["name", "members"], rows, as_json)
+
+
+@quiet
+def grant(
+    who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
+    dataset: DatasetName,
+    budget: Annotated[str, typer.Option(help="what may be spent, e.g. 0.5")],
+    group: Annotated[bool, typer.Option("--group", help="WHO is a group: its members share the budget")] = False,
+    reason: Reason = None,
+    jail: Where = HERE,
+) -> None:
+    """Let a user or a group spend on a data set. Every limit that applies must allow a release."""
+    notes(_folder(jail).grant(who, dataset, numbers(budget), group, reason))
+    done("granted", f"{who}: {budget} on {dataset}")
+
+
+@quiet
+def budget(
+    dataset: Annotated[str | None, typer.Argument(help="only this data set", autocompletion=_names("datasets"))] = None,
+    raise_to: Annotated[str | None, typer.Option("--raise", help="a higher limit for the data set")] = None,
+    lower_to: Annotated[str | None, typer.Option("--lower", help="a lower limit, but not below what is spent")] = None,
+    reason: Reason = None,
+    jail: Where = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show what was spent, by data set, group and user; or change the limit of a data set."""
+    from privjail.curator.views import budgets
+
+    folder = _folder(jail)
+    if raise_to is not None or lower_to is not None:
+        if dataset is None:
+            raise DPError(
+                "the data set whose budget is to be changed is missing", do="privjail budget NAME --raise 2 --reason …"
+            )
+        if raise_to is not None and lower_to is not None:
+            raise DPError("--raise and --lower exclude each other")
+        if raise_to is not None:
+            notes(folder.raise_budget(dataset, numbers(raise_to), reason))
+        else:
+            folder.lower_budget(dataset, numbers(lower_to), reason)
+    rows = []
+    for b in budgets(folder.state, dataset):
+        drawn = [] if as_json else [bar(b.share)]
+        rows.append([b.dataset, b.scope, b.who, spelled(b.notion, b.spent), spelled(b.notion, b.limit), *drawn])
+    columns = ["data set", "scope", "who", "spent", "limit", *([] if as_json else [""])]
+    show("budgets", columns, rows, as_json)
+
+
+@quiet
+def log(
+    jail: Where = HERE,
+    as_json: Json = False,
+    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
+) -> None:
+    """Show the audit log: what was decided, asked and charged. Answers are not in it."""
+    from privjail.curator import views
+
+    folder = _folder(jail)
+    lines = views.log(folder.events(), folder.state, last)
+    rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
+    show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
+
+
+@quiet
+def revoke(
+    who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
+    dataset: Annotated[
+        str | None, typer.Option(help="only the grant on this data set", autocompletion=_names("datasets"))
+    ] = None,
+    group: Annotated[bool, typer.Option("--group", help="WHO is a group")] = False,
+    widen: Widen = False,
+    jail: Where = HERE,
+) -> None:
+    """Revoke a user, or one grant. It takes effect with the next request.
+
+    A grant is also a limit: revoking a group's grant can let a member with a larger grant of her own spend more.
+    That is refused without --widen.
+    """
+    notes(_folder(jail).revoke(who, dataset, group, widen))
+    done("revoked", who + (f" on {dataset}" if dataset else ""))
+
+
+@quiet
+def verify(
+    jail: Where = HERE,
+    as_json: Json = False,
+    expect: Annotated[
+        str | None, typer.Option(help="SEQ:HASH as printed earlier: check that the ledger contains it")
+    ] = None,
+    renew_anchor: Annotated[
+        bool, typer.Option("--renew-anchor", help="accept the ledger as it is; only if no older copy was restored")
+    ] = False,
+    reason: Annotated[str | None, typer.Option(help="why the anchor is renewed; logged")] = None,
+) -> None:
+    """Check the whole ledger, and print its newest entry. Store that on another machine.
+
+    A ledger that was rolled back together with its anchors looks complete. Only an entry stored elsewhere shows it.
+    """
+    from privjail.curator import folder as jails
+
+    if renew_anchor:
+        jails.renew_anchor(jail, reason or "")
+    events = _folder(jail).events()
+    if expect is not None:
+        jails.expect(events, expect)
+    head = f"{events[-1].seq}:{events[-1].hash}"
+    if as_json:
+        print(json.dumps({"entries": len(events), "head": head}))
+    else:
+        done("whole", f"{len(events)} entries; newest: {head}")
+
+
+def register(app: typer.Typer) -> None:
+    """Mount these commands on the root command."""
+    for command in (init, grant, budget, log, revoke, verify):
+        app.command()(command)
+    for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
+        app.add_typer(sub, name=name)

@@ -1,0 +1,106 @@
+"""Commands for schema files: ``privjail schema draft`` and ``privjail schema check``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from privjail.errors import DPError
+from privjail.faults import FILES
+
+if TYPE_CHECKING:
+    from privjail.curator.schema_check import ColumnReport
+
+LEAK = (
+    "The ranges and categories in this draft were read from the data. [bold]They are a leak themselves[/]: the age of "
+    "the oldest patient is a fact about one patient. Replace each by what is known without the data (ages 0 to 120, "
+    "the codes of the form) before anybody else sees this file or opens the data with it."
+)
+
+app = typer.Typer(help="Write and try schema files.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    json = "json"
+    toml = "toml"
+
+
+@app.command("draft")
+def schema_draft(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here instead of to the screen.")] = None,
+    form: Annotated[Format | None, typer.Option("--format", help="Default: by the ending of OUT, else json.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it exists.")] = False,
+) -> None:
+    """Write a first schema for FILE, for you to edit.
+
+    Types, ranges and categories are guessed from the data, so the draft itself reveals data. Replace every range and
+    list by what is known without the data.
+    """
+    from privjail.curator.schema_draft import draft, read_raw, spell
+
+    if form is None:
+        form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
+    if out is not None and out.exists() and not force:
+        raise DPError(f"{out.name!r} exists and was left as it is", do="choose another name, or add --force")
+    text = spell(draft(read_raw(file)), form.value)
+    if out is None:
+        print(text, end="")
+    else:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as e:
+            wrong, do = FILES.get(e.errno or 0, (f"cannot be written: {e.strerror}", None))
+            raise DPError(f"{out.name!r} {wrong}", do=do) from None
+    messages = Console(stderr=True)
+    messages.print(Panel(LEAK, title="edit before use", border_style="yellow", title_align="left"))
+    if out is not None:
+        messages.print(f"wrote {escape(str(out))}; try it with:", soft_wrap=True)
+        messages.print(f"  privjail schema check {escape(f'{file} {out}')}", soft_wrap=True)
+
+
+@app.command("check")
+def schema_check(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    schema: Annotated[Path, typer.Argument(help="Its schema, JSON or TOML.")],
+    unit: Annotated[str | None, typer.Option(help="The column that identifies the person.")] = None,
+    max_rows_per_unit: Annotated[int | None, typer.Option(help="Keep at most this many rows of each person.")] = None,
+) -> None:
+    """Load FILE as the jail would, and show what SCHEMA changes: values clipped, and values made missing.
+
+    The numbers are exact: do not share them with analysts.
+    """
+    from privjail.curator.schema_check import check
+    from privjail.curator.schema_draft import read_raw
+
+    report = check(read_raw(file), schema, unit, max_rows_per_unit)
+    console = Console()
+    console.print(_check_table(report.columns, file.name))
+    if report.dropped:
+        console.print(
+            f"{report.dropped} of {report.rows} rows are dropped: they have no unit, or their unit has too many rows"
+        )
+    open_ended = [c.name for c in report.columns if c.unbounded]
+    if open_ended:
+        names = escape(", ".join(open_ended))
+        console.print(f"no range or categories: {names} (analysts must clip or categorise these before they sum)")
+    console.print("exact numbers: for the owner of the data only", style="dim")
+
+
+def _check_table(columns: list[ColumnReport], name: str) -> Table:
+    table = Table(title=f"{name} under its schema", title_justify="left")
+    table.add_column("column")
+    table.add_column("domain")
+    for heading in ("missing", "clipped", "made missing", "filled"):
+        table.add_column(heading, justify="right")
+    for c in columns:
+        counts: list[Any] = [c.missing, c.clipped, c.nulled, c.filled]
+        table.add_row(escape(c.name), escape(c.shown), *(str(n) if n else "·" for n in counts))
+    return table

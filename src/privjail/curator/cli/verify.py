@@ -1,0 +1,163 @@
+"""The curator's checks: audit a program before its author is let in, and check the certificate of a release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from privjail.curator.cli.show import out, quiet
+from privjail.errors import DPError
+
+KINDS = {
+    "output": "what is printed differs", "error output": "what is printed differs", "end": "the end differs",
+    "direct output": "what is printed differs", "request": "another request", "refusal": "another error",
+    "file": "a file differs", "process": "another process", "network": "another connection",
+    "path": "another way through the program", "moved": "moved further than declared", "claim": "a claim is wrong",
+    "budget": "charges were lost", "changed": "the library was changed", "read": "data read around the library",
+}  # fmt: skip
+
+
+@quiet
+def audit(
+    program: Annotated[Path, typer.Argument(help="the analyst's program")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="its arguments (after --)")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="NAME=SCHEMA[,unit=COLUMN[,most=K]], for pj.connect")] = None,
+    jail: Annotated[Path | None, typer.Option("--jail", "-j", help="take schemas and units from this jail")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="a public file that the program needs beside it")] = None,
+    neighbours: Annotated[int, typer.Option(help="neighbours of each data set", min=1, max=7)] = 5,
+    rows: Annotated[int, typer.Option(help="rows of dummy data", min=2, max=400)] = 60,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+) -> None:
+    """Run PROGRAM on dummy data and on neighbours of it, and report everything that differs.
+
+    No real data is needed or touched. All runs get the same answers, so whatever still differs is a leak. The exit
+    status is 1 if a leak was found.
+    """
+    from privjail.verify.audit.auditor import audit as run
+
+    given = {**_from_jail(jail), **dict(map(_given, data or []))}
+    shown = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def told(world: str, done: int, of: int) -> None:
+            bar.update(task, description=escape(world[-50:]), completed=done, total=of)
+
+        files = list(file or [])
+        report = run(program, arguments, data=given, files=files, neighbours=neighbours, rows=rows, told=told)
+    if as_json:
+        print(json.dumps(report.as_json(), ensure_ascii=False, indent=1))
+    else:
+        _show(report, program.name)
+    if not report.clean:
+        raise typer.Exit(1)
+
+
+def _given(text: str) -> tuple[str, Any]:
+    from privjail.curator.folder import _schema_dict
+    from privjail.verify.audit.jail import Given
+
+    name, equals, rest = text.partition("=")
+    schema, *options = rest.split(",")
+    found = dict(option.partition("=")[::2] for option in options)
+    if not equals or set(found) - {"unit", "most", "notion"} or not found.get("most", "1").isdigit():
+        raise DPError(f"--data takes NAME=SCHEMA[,unit=COLUMN[,most=K]][,notion=pure], got {text!r}")
+    most = int(found["most"]) if "most" in found else (None if "unit" in found else 1)
+    notion = found.get("notion", "pure")
+    budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
+    return name, Given(_schema_dict(schema), found.get("unit"), most, notion, budget)
+
+
+def _from_jail(folder: Path | None) -> dict[str, Any]:
+    if folder is None:
+        return {}
+    from privjail.budget.notions import name_of
+    from privjail.curator.folder import JailFolder
+    from privjail.verify.audit.jail import Given
+
+    found = {}
+    for name, entry in JailFolder(folder).state.datasets.items():
+        notion = name_of(entry.notion)
+        budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
+        if not entry.removed:
+            unit = entry.unit
+            found[name] = Given(entry.schema, unit.column, unit.most_rows, notion, budget, entry.columns)
+    return found
+
+
+def _show(report: Any, name: str) -> None:
+    if report.leaks:
+        table = Table("leak", "line", "what was seen", "on", show_lines=True)
+        for leak in report.leaks:
+            worlds = leak.worlds[0] + (f" and {len(leak.worlds) - 1} more" if len(leak.worlds) > 1 else "")
+            table.add_row(KINDS.get(leak.kind, leak.kind), str(leak.line or "—"), escape(leak.what), escape(worlds))
+        out.print(table)
+    for remark in report.remarks:
+        out.print(f"[yellow]note[/yellow]: {escape(remark)}", soft_wrap=True)
+    sets = ", ".join(report.datasets) or "none"
+    out.print(f"data sets: {escape(sets)}; runs: {report.worlds}; releases: {report.releases}", soft_wrap=True)
+    out.print(f"inputs of mechanisms that a neighbour moved: {report.moved}", soft_wrap=True)
+    out.print(f"releases whose claims were checked again: {report.checked} of {report.releases}", soft_wrap=True)
+    verdict = "[green]no leak found[/green]" if report.clean else f"[red]{len(report.leaks)} leaks found[/red]"
+    if report.clean and report.left_out:  # a leak may hide there
+        verdict = f"[yellow]no leak found, but {report.left_out} places could not be compared[/yellow]"
+    out.print(f"{escape(name)}: {verdict}", soft_wrap=True)
+
+
+@quiet
+def check(
+    certificates: Annotated[list[Path], typer.Argument(help="certificates, as pj.certify writes them")],
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
+) -> None:
+    """Derive the sensitivity and cost of releases again, from their certificates, with an independent checker.
+
+    Ends with 1 unless every certificate is ok.
+    """
+    from privjail.verify.checker import check as checked
+
+    lines: list[dict[str, Any]] = []
+    for path in certificates:
+        try:
+            made = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, UnicodeDecodeError):
+            raise DPError(f"{path.name!r} is no certificate: it is not JSON") from None
+        report = checked(made)
+        verdict = {"verdict": report.verdict, "problems": report.problems}
+        lines.append({"certificate": path.name, **_summary(made), **verdict})
+    if as_json:
+        print(json.dumps(lines, ensure_ascii=False, indent=1))
+    else:
+        table = Table("certificate", "mechanism", "sensitivity", "cost", "verdict", "why")
+        for line in lines:
+            colour = {"ok": "green", "refuted": "red"}.get(line["verdict"], "yellow")
+            cells = (line["certificate"], line["mechanism"], line["sensitivity"], line["cost"])
+            table.add_row(*map(escape, cells), f"[{colour}]{line['verdict']}[/]", escape("; ".join(line["problems"])))
+        out.print(table)
+    if any(line["verdict"] != "ok" for line in lines):
+        raise typer.Exit(1)
+
+
+def _summary(made: Any) -> dict[str, str]:
+    """What a certificate says about itself; a malformed one says little."""
+    try:
+        release = made["release"]
+        costs = sorted({", ".join(cost) for _, cost in release["charges"] or ()})
+        return {
+            "mechanism": str(release["mechanism"]["kind"]), "sensitivity": str(release["noise"]["sensitivity"]),
+            "cost": " | ".join(costs) or "—",
+        }  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        return {"mechanism": "—", "sensitivity": "—", "cost": "—"}
+
+
+def register(app: typer.Typer) -> None:
+    """Mount these commands on the root command."""
+    app.command()(audit)
+    app.command()(check)

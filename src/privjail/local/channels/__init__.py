@@ -1,0 +1,1 @@
+"""Randomisers, each with an exact law, and the strength of a menu of them."""

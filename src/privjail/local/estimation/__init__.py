@@ -1,0 +1,1 @@
+"""The collector's side: frequencies and means from randomised reports."""

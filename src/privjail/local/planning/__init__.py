@@ -1,0 +1,1 @@
+"""Before anybody is asked: which channels to offer, and how accurate the result will be."""

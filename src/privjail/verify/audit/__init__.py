@@ -1,0 +1,1 @@
+"""Audits of programs: what a run on dummy data shows, compared with runs on neighbouring data."""

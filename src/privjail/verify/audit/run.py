@@ -1,0 +1,360 @@
+"""Runs a program in one world and writes down what it shows. Started by auditor.py: imports once, forks for each run.
+
+The library is left as it is, but for four doors: opening data gives the world's rows; a release gives the first
+world's answers; connecting leads to the auditor's jail; and the engine notes who else looks into it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import csv
+import gc
+import hashlib
+import io
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import privjail.pandas.io as reading
+from privjail import client, opening, session
+from privjail import pandas as face
+from privjail.catalogue.schema import read_schema
+from privjail.engines.polars import engine as engines
+from privjail.errors import DPError
+from privjail.ops.registry import load_all
+from privjail.ops.rows.source import Column, Source
+from privjail.ops.rows.window import Lag, Window
+from privjail.plan.rows import Rows
+from privjail.release import Query, ReleaseGate
+from privjail.verify import certificate
+from privjail.verify.audit.data import dummy, edited
+from privjail.verify.audit.taps import Taps
+from privjail.verify.audit.trace import LIBRARY, Fingerprint, Trace
+
+MOST_ROWS = 400  # of a table whose rows are noted
+CHILDREN = 5  # seconds to wait for processes that the program left behind
+
+
+class Run:
+    """One run: the world to show, and the answers to give."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.scratch, self.program = Path(job["scratch"]), Path(job["program"])
+        self.trace = Trace(self.program, self.scratch)
+        self.answers: list[Any] = job["answers"]
+        self.releases: list[dict[str, Any]] = []
+        self.opened: dict[str, dict[str, Any]] = {}
+        self.renamed: dict[str, str] = {}
+        self.exact: list[Any] = []
+        self.inside = 0
+        self._hashed: dict[Rows, list[str] | None] = {}
+
+    def go(self) -> dict[str, Any]:
+        os.chdir(self.scratch)
+        sys.argv = [str(self.program), *self.job["arguments"]]
+        sys.path.insert(0, str(self.program.parent))
+        self._doors()
+        for name, known in self.job["known"].items():
+            self.place(name, known["schema"], known["unit"], known["most"])
+        self.before = Fingerprint()
+        self.jail = session.jail()
+        self.trace.watch()
+        Taps(self.trace).install()
+        code = self._run()
+        _ended()
+        self.trace.follow(False)
+        for stream in (sys.stdout, sys.stderr):
+            stream.end()  # type: ignore[union-attr]
+        self.trace.say("end", code, line=0)
+        self._untouched()
+        self.trace.files()
+        return {
+            "messages": self.trace.messages, "findings": self.trace.findings, "lines": self.trace.lines,
+            "notes": self.trace.notes,
+            "releases": self.releases, "opened": self.opened,
+        }  # fmt: skip
+
+    def _run(self) -> str:
+        try:
+            runpy.run_path(str(self.program), run_name="__main__")
+        except SystemExit as e:
+            return f"exit {e.code}"
+        except BaseException as e:  # noqa: BLE001  (whatever ends a program is a message)
+            sys.excepthook(type(e), e, e.__traceback__)  # shows causes and notes too, or what the program put there
+            where = [f.lineno for f in traceback.extract_tb(e.__traceback__) if f.filename == self.trace.program]
+            return f"{type(e).__name__} in line {where[-1] if where else '?'}: {e}"
+        return "exit 0"
+
+    # -- opening data
+
+    def _doors(self) -> None:
+        plain_csv, plain_parquet, plain_open = reading.read_csv, reading.read_parquet, opening.open_here
+        plain_release, plain_frame = ReleaseGate.release, reading.from_frame
+
+        def read(reader: Any) -> Any:
+            def opened(path: Any, schema: Any = None, **options: Any) -> Any:
+                if session.connection() is not None:
+                    return reader(path, schema, **options)
+                given = self._schema(schema)
+                placed = self.place(str(path), given, options.get("unit"), options.get("max_rows_per_unit"))
+                return reader(placed, given, **options)
+
+            return opened
+
+        def from_frame(frame: Any, name: str, schema: Any = None, **options: Any) -> Any:
+            n = len(frame)
+            edit = self._edit(name)
+            keep = {"without the first unit": slice(1, n), "without the last unit": slice(0, max(0, n - 1)),
+                    "a single row": slice(0, 1), "no row": slice(0, 0)}.get(edit, slice(0, n))  # fmt: skip
+            self.opened.setdefault(name, {"schema": None, "unit": None, "most": None, "made": False})
+            return plain_frame(frame[keep], name, self._schema(schema), **options)
+
+        def open_(identity: str, name: str, *rest: Any) -> Any:
+            return plain_open(identity, self.renamed.get(name, name), *rest)
+
+        for place in (reading, face):
+            place.read_csv, place.read_parquet = read(plain_csv), read(plain_parquet)  # type: ignore[attr-defined]
+            place.from_frame = from_frame  # type: ignore[attr-defined]
+        opening.open_here = open_  # type: ignore[assignment]
+        engines.PolarsEngine = self._guarded()  # type: ignore[misc]
+        ReleaseGate.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
+        import privjail
+
+        for where in (privjail, session):
+            where.connect = self.connect  # type: ignore[attr-defined]
+        load_all()
+
+    def _schema(self, schema: Any) -> Any:
+        """A schema by name is looked for in the scratch folder, then where the audit was started."""
+        if isinstance(schema, (str, os.PathLike)) and not os.path.exists(schema):
+            beside = Path(self.job["cwd"]) / schema
+            return str(beside) if beside.exists() else schema
+        return schema
+
+    def _edit(self, name: str) -> str:
+        order = list(self.opened)
+        number = order.index(name) if name in order else len(order)
+        return str(self.job["edit"] if number == self.job["which"] else "as it is")
+
+    def place(self, name: str, schema: Any, unit: str | None, most: int | None) -> str:
+        """Put this world's rows where the program looks for them; gives the path to open."""
+        path = Path(name)
+        inside = path.resolve().is_relative_to(self.scratch.resolve())
+        if name in self.opened:
+            return self.opened[name]["at"] if Path(self.opened[name]["at"]).exists() else name
+        made = not path.exists()
+        if made and schema is None:
+            return name  # there is nothing to make rows from: opening it fails as it would anyway
+        edit, before = self._edit(name), self.trace.busy
+        self.trace.busy = True
+        parsed = read_schema(schema)
+        names, rows = dummy(parsed, unit, self.job["rows"]) if made else _read(path)
+        names, rows = edited((names, rows[: self.job["rows"]]), parsed, unit, most, edit)
+        at = path if inside else self.scratch / ".data" / path.name
+        at.parent.mkdir(parents=True, exist_ok=True)
+        _write(at, names, rows)
+        self.trace.busy = before
+        self.trace.data |= {os.path.realpath(path), os.path.realpath(at)}
+        self.renamed[str(at)] = name
+        told = schema if isinstance(schema, dict) or schema is None else json.loads(Path(schema).read_text())
+        self.opened[name] = {"schema": told, "unit": unit, "most": most, "made": made, "at": str(at)}
+        return str(at)
+
+    # -- releases
+
+    def release(self, asks: Any, act: Any, jail: Any = None) -> list[Any]:
+        """Answer as in the first world, if the same is asked; note the request and the exact inputs."""
+        self.trace.follow(False)
+        self._untouched()
+        self.exact, self.inside = [], self.inside + 1
+        try:
+            entries = [self._entry(ask) for ask in asks]
+            self.exact = []
+            found = act()
+        except DPError as e:
+            self.trace.say("refusal", f"{type(e).__name__}: {e}")
+            raise
+        finally:
+            self.inside -= 1
+            self.trace.follow(True)
+        for entry, answer in zip(entries, found, strict=True):
+            number = len(self.releases)
+            self.trace.say("request", entry["plan"])
+            forced = self.answers[number] if number < len(self.answers) else None
+            entry["answer"] = forced["answer"] if forced and forced["plan"] == entry["plan"] else answer
+            entry |= {"line": self.trace.line(), "spent": self._spent(jail)}
+            self.releases.append(entry)
+        for entry, exact in zip(entries, self.exact, strict=False):
+            entry["exact"] = exact
+        return [entry["answer"] for entry in entries]
+
+    def _entry(self, ask: Query) -> dict[str, Any]:
+        made, numbers = certificate.numbered(ask)
+        tables = {}
+        if session.connection() is None:
+            tables = {i: self._rows(node) for node, i in numbers.items() if isinstance(node, Rows)}
+        charges = None if session.connection() is not None else [
+            [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
+            for cell, cost in self.jail.charges(ask)
+        ]  # fmt: skip
+        return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
+
+    def _rows(self, rows: Rows) -> list[str] | None:
+        """The rows of a table, as hashes; they are computed once."""
+        if rows not in self._hashed:
+            self._hashed[rows] = self._hash(rows)
+        return self._hashed[rows]
+
+    def _hash(self, rows: Rows) -> list[str] | None:
+        held = session.jail().engine.table(rows, {str(i): e for i, e in enumerate(_seen(rows))})
+        found = list(zip(*held.values(), strict=True))
+        if len(found) > MOST_ROWS:
+            return None
+        return [hashlib.blake2b(repr(row).encode(), digest_size=32).hexdigest() for row in found]
+
+    def _spent(self, jail: Any) -> Any:
+        if jail is None:
+            return None
+        return {a.name: [str(x) for x in a.total()] for a in session.jail().ledger.accounts()}
+
+    def _guarded(self) -> Any:
+        """An engine that notes what it computed, and who else looks into it."""
+        run = self
+
+        class Guarded(engines.PolarsEngine):
+            def __getattribute__(self, name: str) -> Any:
+                if not run.trace.busy and not run.inside and not name.startswith("__"):
+                    caller = sys._getframe(1).f_code.co_filename
+                    if not caller.startswith(LIBRARY):
+                        run.trace.find("read", f"the engine's {name!r} is used around the library")
+                return super().__getattribute__(name)
+
+            def evaluate(self, value: Any) -> Any:
+                found = super().evaluate(value)
+                run.exact.append([str(x) for x in found] if isinstance(found, list) else [str(found)])
+                return found
+
+        return Guarded
+
+    def _untouched(self) -> None:
+        """Whether the library is still what it was when the program began."""
+        for name in self.before.replaced():
+            self.trace.find("changed", f"{name} was replaced")
+        jail = self.jail
+        if session.jail() is not jail:
+            self.trace.find("changed", "the jail of this process was replaced, and with it its ledger")
+        for name in ("release", "charges"):
+            if name in vars(jail):
+                self.trace.find("changed", f"the jail's {name} was replaced")
+        for part, cls in (("noise", "Noise"), ("ledger", "Ledger"), ("engine", "Guarded")):
+            held = getattr(jail, part)
+            if type(held).__name__ != cls or any(callable(x) for x in vars(held).values() if not isinstance(x, type)):
+                self.trace.find("changed", f"the jail's {part} was replaced")
+
+    # -- over the wire
+
+    def connect(self, address: Any = None, **options: Any) -> Any:
+        """To the auditor's jail, whatever jail was meant."""
+        to = self.job["jail"]
+        if to is None:
+            raise DPError("the auditor has no data sets for pj.connect", do="privjail audit … --data NAME=SCHEMA")
+        import grpc
+
+        session.disconnect()
+        made = client.Connection(grpc.insecure_channel(to["address"]), to["token"])
+        plain = made.release
+        made.release = lambda asks, request=None: self.release(asks, lambda: plain(asks, request))  # type: ignore[method-assign]
+        session._connection = made
+        return made
+
+
+def _read(path: Path) -> tuple[list[str], list[list[str]]]:
+    if path.suffix in (".parquet", ".pq"):
+        import polars as pl
+
+        frame = pl.read_parquet(path)
+        return frame.columns, [["" if x is None else str(x) for x in row] for row in frame.iter_rows()]
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        names, *rows = list(csv.reader(file)) or [[]]
+    return names, [row for row in rows if row]
+
+
+def _write(path: Path, names: list[str], rows: list[list[str]]) -> None:
+    if path.suffix in (".parquet", ".pq"):
+        import polars as pl
+
+        columns = {n: [row[i] or None for row in rows] for i, n in enumerate(names)}
+        pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String())).write_parquet(path)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+def _seen(rows: Rows) -> list[Any]:
+    """What distinguishes rows: all columns of the data set, and in a window the neighbours' too."""
+    base = rows.base
+    if isinstance(base, Source):
+        return [Column(base, name) for name, _ in base.dataset.columns]
+    assert base.parent is not None
+    inner = _seen(base.parent)
+    if isinstance(base, Window):
+        return [Lag(base, c, k) for c in inner for k in range(-base.after, base.before + 1)]
+    from privjail.ops.columns.carried import Carried
+
+    return [Carried(base, c) for c in inner]
+
+
+def _ended() -> None:
+    """What Python does when a program ends: threads and exit functions may still say something; files are flushed."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.settrace(None)
+    for each in gc.get_objects():
+        if isinstance(each, (io.TextIOWrapper, io.BufferedWriter)):
+            with suppress(OSError, ValueError):
+                each.flush()
+    until = time.monotonic() + CHILDREN
+    with suppress(ChildProcessError):
+        while time.monotonic() < until:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.02)
+
+
+def serve() -> None:
+    """Fork a run for each line of standard input."""
+    import opendp.measurements  # noqa: F401
+
+    import pandas  # noqa: F401
+
+    print("ready", flush=True)
+    for line in sys.stdin:
+        job = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                quiet = os.open(job["raw"], os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+                saved = [os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(quiet, 1), os.dup2(quiet, 2)]
+                del saved
+                signal.alarm(job["seconds"])
+                me, found = os.getpid(), json.dumps(Run(job).go())
+                if os.getpid() == me:  # and not a child that the program forked
+                    Path(job["trace"]).write_text(found, encoding="utf-8")
+            except BaseException:  # noqa: BLE001
+                os.write(2, traceback.format_exc().encode())
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,1 @@
+"""Theorems of differential privacy as obligations for z3."""
