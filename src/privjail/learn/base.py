@@ -67,7 +67,8 @@ class Classifier(Estimator):
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The most probable class of each public row."""
-        return np.asarray(self.classes_)[np.argmax(self.predict_proba(X), axis=1)]
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_)[np.argmax(chances, axis=1)]
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The accuracy on public data."""

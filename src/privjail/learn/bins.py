@@ -16,7 +16,6 @@ import numpy as np
 import pandas
 from privjail.errors import PlanError
 from privjail.ops.columns.carried import Constant
-from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
 from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.where import FillNull
@@ -34,7 +33,7 @@ class Bins:
     """The bins of one column: how private rows fall into them, and public ones."""
 
     name: Any
-    labels: tuple[Any, ...]  # of a category or of true/false; () for numbers
+    labels: tuple[Any, ...]  # of a category; () for numbers and true/false
     edges: tuple[float, ...]  # of numbers: bins include their left edge
     ordered: bool
     nullable: bool
@@ -64,17 +63,13 @@ class Bins:
 
     def key(self, expr: Expr) -> Expr:
         """The bin of each private row: a category of whole numbers as text."""
-        if isinstance(expr.domain, (CategoryDomain, BoolDomain)):
-            expr = Cast(expr, "string") if isinstance(expr.domain, BoolDomain) else expr
-            pairs = tuple((Lit.of(label), Lit.of(str(i))) for i, label in enumerate(self._names()))
-            key: Expr = Recode(expr, pairs, 0) if isinstance(expr.domain, CategoryDomain) else _text(expr, pairs)
+        if isinstance(expr.domain, CategoryDomain):
+            pairs = tuple((Lit.of(label), Lit.of(str(i))) for i, label in enumerate(self.labels))
+            key: Expr = Recode(expr, pairs, 0)
         else:
             labels = tuple(Lit.of(str(i)) for i in range(self.known))
             key = Cut(numeric(expr), tuple(map(Lit.of, self.edges)), labels, 0, 0)
         return FillNull(key, Constant(Lit.of(str(self.known)))) if self.nullable else key
-
-    def _names(self) -> list[Any]:
-        return [str(label) if isinstance(label, bool) else label for label in self.labels]
 
     def looked_up(self, key: Expr, table: Any) -> Expr:
         """A public number for each bin, in each private row."""
@@ -91,15 +86,10 @@ class Bins:
                 place[label] = i
                 place.setdefault(str(label), i)
             return values.map(lambda v: place.get(v, place.get(str(v), nowhere))).to_numpy(dtype=int)
+        values = values.replace({"True": 1, "False": 0, "true": 1, "false": 0}) if values.dtype == object else values
         numbers = pandas.to_numeric(values, errors="coerce").to_numpy(dtype=float)
         found = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.known - 1)
         return np.where(np.isnan(numbers), nowhere, found)
-
-
-def _text(expr: Expr, pairs: Any) -> Expr:
-    from privjail.ops.columns.cast import Categorise
-
-    return Recode(Categorise(expr, tuple(key for key, _ in pairs), 0), pairs, 0)
 
 
 def bins_of(name: Any, expr: Expr, most: int) -> Bins:
@@ -107,7 +97,7 @@ def bins_of(name: Any, expr: Expr, most: int) -> Bins:
     domain = expr.domain
     match domain:
         case BoolDomain():
-            return Bins(name, (False, True), (), False, domain.nullable)
+            return Bins(name, (), (0.0, 1.0, 2.0), False, domain.nullable)  # false and true as 0 and 1
         case CategoryDomain() if domain.categories:
             return Bins(name, domain.categories, (), domain.ordered, domain.nullable)
         case IntDomain() | FloatDomain() if domain.bounded:
