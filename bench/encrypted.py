@@ -23,11 +23,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from encrypted_counts import counted
 from histograms_families import capital_loss
 from rich.progress import Progress
 
+import numpy as np
 from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.owner import Submitter, submission

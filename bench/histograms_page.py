@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from histograms_thesis import EPSILONS, TABLES
+
+import numpy as np
 
 WORKLOADS = ("single", "prefix", "random")
 TITLES = {

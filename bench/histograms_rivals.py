@@ -11,7 +11,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-
 from privjail.histograms import Law, ahp, dawa, partition, php
 from privjail.histograms import block_tree as ours
 from privjail.histograms.buckets import averages, sums_of

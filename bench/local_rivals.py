@@ -11,8 +11,9 @@ import sys
 import warnings
 from importlib import import_module, metadata
 
-import numpy as np
 from numba import njit
+
+import numpy as np
 
 
 @njit(cache=True)

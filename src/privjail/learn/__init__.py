@@ -8,5 +8,22 @@ model.predict(public_table)
 from __future__ import annotations
 
 from privjail.learn.additive import AdditiveClassifier, LogisticRegression
+from privjail.learn.bayes import CategoricalNB
+from privjail.learn.clusters import KMeans
+from privjail.learn.linear import PCA, LinearRegression, Ridge, StandardScaler
+from privjail.learn.spending import rho_for
+from privjail.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 
-__all__ = ["AdditiveClassifier", "LogisticRegression"]
+__all__ = [
+    "AdditiveClassifier",
+    "CategoricalNB",
+    "DecisionTreeClassifier",
+    "KMeans",
+    "LinearRegression",
+    "LogisticRegression",
+    "PCA",
+    "RandomForestClassifier",
+    "Ridge",
+    "StandardScaler",
+    "rho_for",
+]
