@@ -70,6 +70,8 @@ ROW_WISE = {
     "concatenate": lambda np, X: np.concatenate([X, X], axis=1),
     "norm": lambda np, X: np.linalg.norm(X, axis=1),
     "norm 1": lambda np, X: np.linalg.norm(X, ord=1, axis=1),
+    "norm of whole numbers": lambda np, X: np.linalg.norm(X[:, [0, 0]], axis=1),
+    "largest": lambda np, X: np.linalg.norm(X, ord=numpy.inf, axis=1),
     "argmax": lambda np, X: np.argmax(X - numpy.array([3, 0]), axis=1),
     "argmin": lambda np, X: X.argmin(axis=1),
     "row sums": lambda np, X: X.sum(axis=1),

@@ -81,8 +81,8 @@ class AdditiveClassifier(AdditiveModel):
     """log odds = intercept + a table for each feature, looked up in its bin: a generalised additive model.
 
     >>> model = learn.AdditiveClassifier().fit(df[["age", "ward"]], df["sex"], eps=1)
-    >>> len(model.tables_["ward"])
-    4
+    >>> len(model.tables_["ward"])  # four wards, and one bin for missing values
+    5
     """
 
     def _covariances(self, bins: Bins) -> list[Any]:

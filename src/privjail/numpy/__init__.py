@@ -46,7 +46,7 @@ def mean(x: Any, *args: Any, **kwargs: Any) -> Any:
     """The mean: of a private array over its rows (axis=0) with eps, else numpy's.
 
     >>> np.mean(df["days"], eps=1)
-    ≈ 9
+    ≈ 5
     """
     return _aggregate("mean", x, args, kwargs)
 

@@ -426,10 +426,11 @@ def norm(x: Any, ord: float | None = None, axis: Any = None) -> PrivArray:  # no
     if axis not in (None, 1, -1) or array._cells.ndim != 1:
         raise PlanError("a norm is taken of each row", do="np.linalg.norm(X, axis=1)")
     sizes = [each.square(e) if order == "2" else each.UNARY["absolute"](e) for e in array._flat]
-    if order != "inf":
-        total = _total(sizes)
-        found = each.UNARY["sqrt"](Clip(total, Lit.of(0.0), Lit.of(None)) if order == "2" else total)
-        return PrivArray(array._rows, _one(found if order == "2" else total))
+    if order == "2":
+        total = Clip(each.as_floats(_total(sizes)), Lit.of(0.0), Lit.of(None))
+        return PrivArray(array._rows, _one(each.UNARY["sqrt"](total)))
+    if order == "1":
+        return PrivArray(array._rows, _one(_total(sizes)))
     largest = sizes[0]
     for e in sizes[1:]:
         largest = each.binary("maximum", largest, e)
