@@ -15,6 +15,7 @@ from privjail import pandas as pd
 from privjail.errors import DPError
 from privjail.learn.spending import rho_for
 from privjail.session import jail
+from privjail.verify.checker import check
 
 COLUMNS = ["age", "pay", "ward", "member"]
 
@@ -67,8 +68,10 @@ def opened(files, budget):
 )
 def test_the_additive_model_learns_under_every_notion_and_stays_in_budget(files, budget, price, least):
     df = opened(files, budget)
-    model = learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], **price)
+    with pj.certify() as kept:
+        model = learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], **price)
 
+    assert [check(each).verdict for each in kept.all] == ["ok"] * len(kept)
     assert model.score(TEST, TEST["ill"]) > least
     spent = jail().ledger.accounts()[0]
     assert not spent.notion.exceeds(spent.total()) and model.bill

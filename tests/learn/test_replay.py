@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from privjail.verify.audit.auditor import audit
+from privjail.verify.audit.auditor import Auditor, audit, auditor
 
 SCHEMA = """{
     "age": {"type": "Int64", "range": [18, 90]}, "pay": {"type": "Float64", "range": [0, 5000]},
@@ -35,14 +36,20 @@ FITS = {
 PRICES = {"pure": ("pj.PureDP(1)", "eps=1"), "zcdp": ("pj.ZCDP(1)", "rho=1")}
 
 
+@pytest.fixture(scope="module")
+def at() -> Any:
+    with auditor() as made:
+        yield made
+
+
 @pytest.mark.parametrize("fit", list(FITS))
-def test_no_fit_shows_more_than_its_releases(fit: str, tmp_path: Path) -> None:
+def test_no_fit_shows_more_than_its_releases(fit: str, at: Auditor, tmp_path: Path) -> None:
     """V-11, V-15, V-24, V-26, V-47, V-48."""
     budget, price = PRICES["pure" if fit in ("bayes", "forest", "tree") else "zcdp"]
     program = tmp_path / "fit.py"
     program.write_text(HEAD.replace("BUDGET", budget) + FITS[fit].replace("PRICE", price) + "\nprint('fitted')\n")
 
-    report = audit(program, neighbours=4)
+    report = audit(program, neighbours=3, within=at)
 
     assert report.clean, report.leaks
     assert report.releases and report.checked == report.releases
