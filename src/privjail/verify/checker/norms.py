@@ -188,7 +188,8 @@ def block_norm(name: Any, block: list[Any]) -> Norm:
                 return shorter(norm, {"l1": Fraction(1), "l2": Fraction(1), "linf": Fraction(1)})
         case "products":
             pairs = [(column.fields[1], column.fields[2]) for column in inner]
-            if len({(u.node, v.node) for u, v in pairs}) == len(pairs):
+            bounded = all(isfinite(x.domain.low) and isfinite(x.domain.high) for pair in pairs for x in pair)
+            if bounded and len({(u.node, v.node) for u, v in pairs}) == len(pairs):
                 left, right = ({x.node: x for x in side} for side in zip(*pairs, strict=True))
                 first, second = (block_norm(factor_name(x[0]), x) for x in (list(left.values()), list(right.values())))
                 return shorter(norm, {p: first[p] * second[p] * ROUNDED for p in norm})
