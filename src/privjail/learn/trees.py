@@ -7,10 +7,13 @@ from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
+
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, target_of
 from privjail.learn.bins import Bins, bins_of
 from privjail.learn.spending import Spending
+from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.isin import IsIn
 from privjail.ops.columns.where import Where
 from privjail.ops.numbers.tally import Tally
@@ -194,42 +197,47 @@ class RandomForestClassifier(TreeModel):
         rows, keys, target = self._prepare(X, y)
         spending = Spending.of(eps, delta, rho, rows)
         self.trees_ = [self._drawn(i) for i in range(self.n_estimators)]
-        leaves = [tree.leaf(keys) for tree in self.trees_]
-        tallies = [Tally(rows, (leaf, target), None) for leaf in leaves]
+        tallies = [Tally(rows, (self._leaf(tests, keys), target), None) for tests in self.trees_]
         found, noise = spending.release_all(tallies, 1, "counts by leaf and class")
         counts = [np.reshape(a, (-1, len(self.classes_))) for a in found]
         total = np.maximum(np.mean([c.sum(axis=0) for c in counts], axis=0), 1.0)
-        self.chances_ = []
-        for tree, leaf, held in zip(self.trees_, leaves, counts, strict=True):
-            table = np.tile(total / total.sum(), (tree.size, 1))
-            table[leaf_labels(leaf)] = smoothed(held, total / total.sum(), noise)
-            self.chances_.append(table)
+        self.chances_ = [smoothed(held, total / total.sum(), noise) for held in counts]
         self.bill = spending.bill
         return self
 
-    def _drawn(self, number: int) -> Tree:
-        """A tree that depends on nothing but its number, ``random_state`` and the bins."""
-        tree = Tree()
-        level = [0]
+    def _drawn(self, number: int) -> list[tuple[Any, tuple[int, ...]]]:
+        """The tests of a tree, one for all nodes of a level: a column, and the bins for which the answer is yes.
+
+        They depend on nothing but the tree's number, ``random_state`` and the bins.
+        """
+        tests = []
         for depth in range(self.max_depth):
             place = (self.random_state, number, depth)
-            name = list(self.bins_)[public_draw(len(self.bins_), *place)]  # one column for all nodes of a level
+            name = list(self.bins_)[public_draw(len(self.bins_), *place)]
             size, ordered = self.bins_[name].size, self.bins_[name].ordered
-            if size < 2:
-                continue
-            codes = sorted(range(size), key=lambda code: code if ordered else public_draw(2**32, *place, code))  # noqa: B023
-            left = tuple(sorted(codes[: 1 + public_draw(size - 1, *place, "cut")]))
-            below: list[int] = []
-            for node in level:
-                tree.split(node, name, left)
-                below.extend(tree.splits[node].children)
-            level = below
-        return tree
+            ranks = {code: code if ordered else public_draw(2**32, *place, code) for code in range(size)}
+            cut = 1 + public_draw(max(size - 1, 1), *place, "cut")
+            tests.append((name, tuple(sorted(sorted(ranks, key=ranks.__getitem__)[:cut]))))
+        return tests
+
+    @staticmethod
+    def _leaf(tests: list[tuple[Any, tuple[int, ...]]], keys: dict[Any, Expr]) -> Expr:
+        """The leaf of each private row: the answers to the tests as the digits of a binary number."""
+        leaf: Expr = Constant(Lit.of(0))
+        for level, (name, yes) in enumerate(tests):
+            answer = Cast(IsIn(keys[name], tuple(Lit.of(str(code)) for code in yes)), "Int64")
+            leaf = Arithmetic("+", leaf, Arithmetic("*", answer, Constant(Lit.of(2**level))))
+        return leaf
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The chance of each class, for public rows: the mean of the trees' log odds."""
         codes, n = self._codes(X)
-        logs = [np.log(table[tree.places(codes, n)]) for tree, table in zip(self.trees_, self.chances_, strict=True)]
+        logs = []
+        for tests, table in zip(self.trees_, self.chances_, strict=True):
+            leaf = np.zeros(n, dtype=int)
+            for level, (name, yes) in enumerate(tests):
+                leaf += np.isin(codes[name], yes) * 2**level
+            logs.append(np.log(table[leaf]))
         mean = np.exp(np.mean(logs, axis=0))
         return mean / mean.sum(axis=1, keepdims=True)
 
