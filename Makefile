@@ -73,6 +73,7 @@ mutants: $(READY)  ## change one thing in the trusted code at a time, and see wh
 
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py
+	$(BIN)/python bench/local_mix.py
 
 $(BIN)/mkdocs: $(READY)
 	@$(PIP) --constraint requirements.lock --editable '.[docs]' 2> build/pip.log || $(PIP) --editable '.[docs]'

@@ -23,11 +23,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from encrypted_counts import counted
 from histograms_families import capital_loss
 from rich.progress import Progress
 
-import numpy as np
 from privjail.encrypted import analyst, keys
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.owner import Submitter, submission
@@ -154,7 +154,7 @@ def run(values: Any, bins: int, what: str, told: Any, releases: int = 3) -> Row:
             row.adding_us = analyst.status(study, tickets.operator()).seconds / len(values) * 1e6
             row.check_us = (d.cpu() - before[1]) / len(values) * 1e6
             row.owner_us = people.seconds / max(1, people.made) * 1e6
-            for method in ("ours", "partition"):
+            for method in ("block_tree", "partition"):
                 row.releases[method] = []
                 for i in range(releases):
                     before, start = (c.cpu(), d.cpu()), time.perf_counter()
@@ -230,7 +230,7 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float, 
         "submissions, both servers (s) by records": (sizes, [r.submission_seconds for r in by_records]),
         "4,096 submissions, both servers (s) by bins": (bins, [min(r.batches) * 4096 for r in by_bins]),
         "bytes of a record (kB) by bins": (bins, [size_of(r.bins) / 1e3 for r in by_bins]),
-        "ours, both servers (s) by bins": (bins, [r.fastest("ours") for r in by_bins]),
+        "block_tree, both servers (s) by bins": (bins, [r.fastest("block_tree") for r in by_bins]),
         "partition, both servers (s) by bins": (bins, [r.fastest("partition") for r in by_bins]),
         "partition, both servers (s) by records": (sizes, [r.fastest("partition") for r in by_records]),
     }
@@ -249,7 +249,7 @@ def figure(rows: list[Row], path: Path) -> dict[str, tuple[float, float, float, 
 
 COLUMNS = (
     "bins", "records", "data", "encrypt one (µs, owner)", "bytes each", "C: process, per record (µs)",
-    "of it aggregation", "D: per record (µs)", "ours: C + D (s)", "partition: C + D (s)", "peak C, D (MiB)",
+    "of it aggregation", "D: per record (µs)", "block_tree: C + D (s)", "partition: C + D (s)", "peak C, D (MiB)",
 )  # fmt: skip
 INTRODUCTION = """# privjail.encrypted: time, memory and bytes
 
@@ -262,8 +262,9 @@ C's time per record is all that its process does: TLS, gRPC and aggregation. Agg
 range, sum, C's half of the test, and the durable state. Of a record only its name is kept. D opens the envelope of each
 record and does its half of the test.
 
-Between the servers: 16 kB to D and 17 kB back for `ours` at 4096 bins; 4.8 MB to C and 3.3 MB to D for `partition`,
-whatever the number of bins; for the check 189 bytes to D and 25 back for each record, in batches of {batch}.
+Between the servers: 16 kB to D and 17 kB back for `block_tree` at 4096 bins; 4.8 MB to C and 3.3 MB to D for
+`partition`, whatever the number of bins; for the check 189 bytes to D and 25 back for each record, in batches of
+{batch}.
 
 ## Growth
 
@@ -291,12 +292,12 @@ TLS. Some vary by a few bytes from run to run, for SEAL compresses. Noise is the
 """
 COUNTED = (
     "bins", "records", "owners → C (bytes)", "C → D", "D → C", "values added", "products",
-    "ours: C → D, D → C", "noise", "partition: C → D, D → C", "operations", "noise",
+    "block_tree: C → D, D → C", "noise", "partition: C → D, D → C", "operations", "noise",
 )  # fmt: skip
 
 
 def cells(r: Row) -> list[str]:
-    steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("ours", "partition")]
+    steps = [f"{r.steps[m][1]:.2f} + {r.steps[m][2]:.2f} ({r.steps[m][0]:.1f})" for m in ("block_tree", "partition")]
     return [
         f"{r.bins}", f"{r.records:,}", r.what, f"{r.owner_us:,.0f}", f"{size_of(r.bins):,}",
         f"{r.sums_us:,.0f}", f"{r.adding_us:,.0f}", f"{r.check_us:,.0f}", *steps, f"{r.peak[0]:,.0f}, {r.peak[1]:,.0f}",
@@ -309,7 +310,7 @@ def counts(bins: int, n: int) -> list[str]:
         "bytes from owners", "bytes to D", "bytes to C", "values added", "products",
     )]  # fmt: skip
     cells = [f"{x:,}" for x in (bins, n, *first)]
-    for method in ("ours", "partition"):
+    for method in ("block_tree", "partition"):
         release = found[method]
         cells.append(f"{release['bytes to D']:,}, {release['bytes to C']:,}")
         names = ("ciphertext operations", "noise drawn") if method == "partition" else ("noise drawn",)
@@ -324,7 +325,7 @@ def page(rows: list[Row], fits: dict[str, Any], tables: list[list[str]], load: f
     table = [COLUMNS, ["---"] * len(COLUMNS), *map(cells, rows)]
     fitted = [f"| {name} | {a:.3g} | {b:.3g} | {r2:.4f} | {grows:.0%} |" for name, (a, b, r2, grows) in fits.items()]
     most = next(row for row in rows if row.bins == GROWTH_BINS[-1])
-    numbers = {"batches": len(most.batches), "releases": len(most.releases["ours"])}
+    numbers = {"batches": len(most.batches), "releases": len(most.releases["block_tree"])}
     remarks, growth = REMARKS.format(batch=BATCH), GROWTH.format(rounds=rounds, points=len(GROWTH_BINS), **numbers)
     lines, counts = (["| " + " | ".join(row) + " |" for row in each] for each in (table, tables))
     head, growth = INTRODUCTION.format(**facts), growth.rstrip("\n")

@@ -76,7 +76,7 @@ def listening(counter: Counter[str]) -> Iterator[None]:
         yield
 
 
-def counted(bins: int, n: int, methods: tuple[str, ...] = ("ours", "partition")) -> dict[str, Counts]:
+def counted(bins: int, n: int, methods: tuple[str, ...] = ("block_tree", "partition")) -> dict[str, Counts]:
     """Step → what → how often, for a study with n records: submissions, then one release of each method."""
     counter: Counter[str] = Counter()
 

@@ -1,6 +1,6 @@
 """Accuracy of private histograms beside the thesis: writes docs/histograms-accuracy.md.
 
-    python bench/histograms.py [--quick] [--only ours,php]
+    python bench/histograms.py [--quick] [--only block_tree,php]
 
 Needs the seven data sets in ../shared/data/histograms (or where PRIVJAIL_HISTOGRAMS says). What was simulated is
 kept in a cache under the folder for temporary files, so a run that was stopped goes on where it was; the cache is that
@@ -20,9 +20,8 @@ import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from rich.progress import Progress
-
 import numpy as np
+from rich.progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
@@ -41,8 +40,8 @@ CACHE = Path(tempfile.gettempdir()) / f"privjail-histograms-{VERSION}.json"
 RUNS = {
     "structure_first": 150,
     "dp_summary": 200,
-    "ours": 60,
-    "ours, total private": 30,
+    "block_tree": 60,
+    "block_tree, total private": 30,
     "php": 40,
     "ahp": 60,
     "identity": 4000,

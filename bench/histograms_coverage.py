@@ -22,8 +22,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 
 from histograms_families import Histograms, families, small  # noqa: E402
 
-from privjail.histograms import Law  # noqa: E402
-from privjail.histograms import block_tree as ours  # noqa: E402
+from privjail.histograms import Law, block_tree  # noqa: E402
 
 EPSILONS = (0.03, 0.3, 2.0)
 QUERIES = 8
@@ -31,7 +30,7 @@ SMOOTHED = 40  # runs that are smoothed too: that takes ten times as long
 WORKLOADS = ("single", "prefix", "random")
 HEAD = """# Do stated errors hold?
 
-Written by `python bench/histograms_coverage.py`. Each histogram was released {runs} times by `ours`, and asked
+Written by `python bench/histograms_coverage.py`. Each histogram was released {runs} times by `block_tree`, and asked
 {queries} queries of each kind each time. *Covered* is how often the 95 % interval of `answer()` held the true number.
 *Off* compares the estimate of `answer()`, which is smoothed, with the unbiased one: the ratio of their root mean square
 errors, below 1 where smoothing helps ({smoothed} releases). ε is for one added or removed record, or for one replaced
@@ -44,9 +43,9 @@ a cell whose queries go together.
 
 
 def released(x: np.ndarray, eps: float, servers: int, neighbours: str, rng: np.random.Generator, smooth: bool) -> Any:
-    split = ours.split(eps, len(x), neighbours)
+    split = block_tree.split(eps, len(x), neighbours)
     laws = Law.of(split.leaf_scale, servers), Law.of(split.block_scale, servers)
-    sums = ours.block_sums(x)
+    sums = block_tree.block_sums(x)
 
     def noise(law: Law, n: int) -> np.ndarray:
         chances = [-np.expm1(-1 / scale) for scale in law.scales]
@@ -54,7 +53,7 @@ def released(x: np.ndarray, eps: float, servers: int, neighbours: str, rng: np.r
 
     seen = x + noise(laws[0], len(x)), sums + noise(laws[1], len(sums))
     total = int(x.sum()) if neighbours == "replace" else None
-    return ours.estimate(*seen, ours.BLOCK_SIZE, *laws, neighbours=neighbours, total=total, smooth=smooth)
+    return block_tree.estimate(*seen, block_tree.BLOCK_SIZE, *laws, neighbours=neighbours, total=total, smooth=smooth)
 
 
 def asked(n: int, rng: np.random.Generator) -> dict[str, list[tuple[int, int]]]:

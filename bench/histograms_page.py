@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from histograms_thesis import EPSILONS, TABLES
-
 import numpy as np
+from histograms_thesis import EPSILONS, TABLES
 
 WORKLOADS = ("single", "prefix", "random")
 TITLES = {
@@ -24,7 +23,7 @@ HEAD = """# Accuracy of private histograms
 Written by `make bench-histograms`. Errors are L2 norms over all queries of a workload, averaged over runs, as in the
 thesis: *single* asks for every bin, *prefix* for bins 1 … i for every i, *random* for as many random ranges as there
 are bins. Noise follows the thesis' conventions here, whatever they promise (see
-[decision 0301](decisions/0301-histograms.md)): ours has the noise of replaced records everywhere, and knows the
+[decision 0301](decisions/0301-histograms.md)): block_tree has the noise of replaced records everywhere, and knows the
 number of records, as neighbours do then. All have the noise of one server; for the same
 promise the encrypted protocol adds that of two, and so has twice the variance. Ours is `purpose="bins"` on this page;
 how the other purposes do on ranges, beside all algorithms, is on [histograms-ranges.md](histograms-ranges.md).
@@ -64,13 +63,13 @@ def reproduced(results: Any, data: list[str], algorithm: str) -> tuple[str, list
     return text + table(["workload", "data", *(f"ε = {eps}" for eps in EPSILONS)], rows), summary
 
 
-def beside_the_best(results: Any, data: list[str], ours: str) -> tuple[str, int, int, int]:
+def beside_the_best(results: Any, data: list[str], block_tree: str) -> tuple[str, int, int, int]:
     rows, wins, strict, over_proposed = [], 0, 0, 0
     for workload in WORKLOADS:
         for name in data:
             row = [workload, name]
             for i, eps in enumerate(EPSILONS):
-                mine = results.mean(key(ours, name, eps), workload)[0]
+                mine = results.mean(key(block_tree, name, eps), workload)[0]
                 theirs = {a: TABLES[a][workload][name][i] for a in TABLES}
                 again = {a: results.mean(key(a, name, eps), workload)[0] for a in TABLES}
                 best = min(theirs, key=lambda a: theirs[a])
@@ -84,12 +83,12 @@ def beside_the_best(results: Any, data: list[str], ours: str) -> tuple[str, int,
 
 
 def why_not(results: Any, data: list[str]) -> str:
-    """Where ours loses against the better of table and simulation, and to whom."""
+    """Where block_tree loses against the better of table and simulation, and to whom."""
     lost = []
     for workload in WORKLOADS:
         for name in data:
             for i, eps in enumerate(EPSILONS):
-                mine = results.mean(key("ours", name, eps), workload)[0]
+                mine = results.mean(key("block_tree", name, eps), workload)[0]
                 theirs = {a: TABLES[a][workload][name][i] for a in TABLES}
                 again = {a: results.mean(key(a, name, eps), workload)[0] for a in TABLES}
                 found = min((min(theirs[a], again[a]), a) for a in TABLES)
@@ -105,7 +104,7 @@ def held_out(results: Any, synthetic: list[str]) -> str:
         for workload in WORKLOADS:
             row = [name, workload]
             for eps in EPSILONS:
-                mine = results.mean(key("ours", name, eps), workload)[0]
+                mine = results.mean(key("block_tree", name, eps), workload)[0]
                 theirs = {a: results.mean(key(a, name, eps), workload)[0] for a in TABLES}
                 best = min(theirs, key=lambda a: theirs[a])
                 wins, cells = wins + (mine < theirs[best]), cells + 1
@@ -113,17 +112,20 @@ def held_out(results: Any, synthetic: list[str]) -> str:
             rows.append(row)
     text = "\n## Held out: histograms of other shapes and sizes\n\n"
     text += f"Ours has less error than the best of the six, all simulated here, in {wins} of {cells} cells. "
-    text += "Each cell: ours / best of six, ours / proposed. Two things were learnt from the first ten: rough data "
+    text += (
+        "Each cell: block_tree / best of six, block_tree / proposed. Two things were learnt from the first ten: rough "
+    )
+    text += "data "
     text += "need kinds rougher than twice the noise, sparse data blocks that are not negative; the last three came "
     text += "after that, and nothing was changed since.\n\n"
     return text + table(["histogram", "workload", *(f"ε = {eps}" for eps in EPSILONS)], rows)
 
 
 def page(results: Any, data: list[str], synthetic: list[str]) -> str:
-    with_total, wins, strict, over = beside_the_best(results, data, "ours")
-    without, wins_private, _, over_private = beside_the_best(results, data, "ours, total private")
+    with_total, wins, strict, over = beside_the_best(results, data, "block_tree")
+    without, wins_private, _, over_private = beside_the_best(results, data, "block_tree, total private")
     cells = len(WORKLOADS) * len(data) * len(EPSILONS)
-    runs = results.runs(key("ours", data[0], 1.0)), results.runs(key("ours, total private", data[0], 1.0))
+    runs = results.runs(key("block_tree", data[0], 1.0)), results.runs(key("block_tree, total private", data[0], 1.0))
     tables = {a: reproduced(results, data, a) for a in TITLES}
     overview = table(["table", *WORKLOADS], [[TITLES[a], *tables[a][1]] for a in TITLES])
     return (

@@ -23,15 +23,23 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 
 from histograms_families import families  # noqa: E402
 
-from privjail.histograms import PrivateHistogram, ahp, hierarchy, identity, partition, php, wavelet  # noqa: E402
-from privjail.histograms import block_tree as ours  # noqa: E402
+from privjail.histograms import (  # noqa: E402
+    PrivateHistogram,
+    ahp,
+    block_tree,  # noqa: E402
+    hierarchy,
+    identity,
+    partition,
+    php,
+    wavelet,
+)
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0)
 SEED, BINS = 211, (256, 1000, 4096)  # nothing was chosen by looking at this seed
 QUICK_SEED = 5
 QUERIES = 300
 WORKLOADS = ("single", "prefix", "random")
-OURS = {f"ours for {purpose}": purpose for purpose in ours.PURPOSES}
+OURS = {f"block_tree for {purpose}": purpose for purpose in block_tree.PURPOSES}
 OTHERS = {each.__name__.rpartition(".")[2]: each for each in (identity, hierarchy, wavelet, partition, php, ahp)}
 HEAD = """# All algorithms, on bins and on ranges
 
@@ -41,8 +49,8 @@ times by every algorithm, with the noise of one server for one added or removed 
 random ones of each kind; errors are root mean squares. Left out: DAWA and StructureFirst, which take minutes a release
 at these sizes.
 
-Each number is an error divided by that of the best of the {others} other algorithms and of `ours for bins` on the same
-histogram: the geometric mean over all, then the worst, then how often it is the best of all.
+Each number is an error divided by that of the best of the {others} other algorithms and of `block_tree for bins` on the
+same histogram: the geometric mean over all, then the worst, then how often it is the best of all.
 
 """
 
@@ -77,7 +85,7 @@ def cell(name: str, x: np.ndarray, eps: float, algorithm: str, runs: int) -> lis
     sums, squares = np.concatenate([[0], np.cumsum(x)]), np.zeros(len(WORKLOADS))
     for _ in range(runs):
         if algorithm in OURS:
-            h = ours.release(x, eps, purpose=OURS[algorithm], draw=noise(rng))
+            h = block_tree.release(x, eps, purpose=OURS[algorithm], draw=noise(rng))
         else:
             h = OTHERS[algorithm].release(x, eps, draw=noise(rng))
         for i, ranges in enumerate(asked(len(x), rng).values()):
@@ -97,7 +105,7 @@ def main() -> None:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = np.array(list(pool.map(cell, *zip(*jobs, strict=True), chunksize=9)))
     table = found.reshape(-1, len(algorithms), len(WORKLOADS))
-    rivals = [i for i, a in enumerate(algorithms) if a in OTHERS or a == "ours for bins"]
+    rivals = [i for i, a in enumerate(algorithms) if a in OTHERS or a == "block_tree for bins"]
     ratios = table / np.maximum(table[:, rivals].min(axis=1, keepdims=True), 1e-9)
     best = table.argmin(axis=1)
     lines = ["| algorithm | " + " | ".join(WORKLOADS) + " |", "| --- " * (1 + len(WORKLOADS)) + "|"]

@@ -1,4 +1,4 @@
-"""The six algorithms of the thesis, and ours, simulated: fast float noise in place of the exact samplers.
+"""The six algorithms of the thesis, and block_tree, simulated: fast float noise in place of the exact samplers.
 
 ``conventions`` say how much noise each adds. "thesis" is what reproduces its tables, mixed as it is (docs/decisions/
 0301): counts and sums carry noise for replaced records, differences and AHP for added ones, costs less than
@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from privjail.histograms import Law, ahp, dawa, partition, php
-from privjail.histograms import block_tree as ours
+
+from privjail.histograms import Law, ahp, block_tree, dawa, partition, php
 from privjail.histograms.buckets import averages, sums_of
 from privjail.histograms.deviations import GRID, Deviations, steps
 from privjail.histograms.structure_first import Structure
@@ -131,22 +131,25 @@ def geometric(scale: float, shape: tuple[int, ...]) -> Floats:
     return RNG.geometric(p, shape) - RNG.geometric(p, shape)
 
 
-def ours_runs(x: Floats, eps: float, runs: int, total_known: bool = True, neighbours: str = "replace") -> Floats:
-    split = ours.split(eps, len(x), neighbours, "bins")
+SIZE = block_tree.BLOCK_SIZE
+
+
+def block_tree_runs(x: Floats, eps: float, runs: int, total_known: bool = True, neighbours: str = "replace") -> Floats:
+    split = block_tree.split(eps, len(x), neighbours, "bins")
     exact = x.astype(np.int64)
-    sums = ours.block_sums(exact)
+    sums = block_tree.block_sums(exact)
     laws = Law.of(split.leaf_scale), Law.of(split.block_scale)
     total = int(exact.sum()) if total_known else None
     found = np.empty((runs, len(x)))
     for run in range(runs):
         leaves = exact + geometric(split.leaf_scale, exact.shape)
         blocks = sums + geometric(split.block_scale, sums.shape)
-        found[run] = ours.estimate(leaves, blocks, ours.BLOCK_SIZE, *laws, neighbours=neighbours, total=total).counts
+        found[run] = block_tree.estimate(leaves, blocks, SIZE, *laws, neighbours=neighbours, total=total).counts
     return found
 
 
-def ours_without_total(x: Floats, eps: float, runs: int) -> Floats:
-    return ours_runs(x, eps, runs, total_known=False)
+def block_tree_without_total(x: Floats, eps: float, runs: int) -> Floats:
+    return block_tree_runs(x, eps, runs, total_known=False)
 
 
 THESIS = {
@@ -157,4 +160,4 @@ THESIS = {
     "ahp": ahp_runs,
     "proposed": proposed,
 }
-OURS = {"ours": ours_runs, "ours, total private": ours_without_total}
+OURS = {"block_tree": block_tree_runs, "block_tree, total private": block_tree_without_total}

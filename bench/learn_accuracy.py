@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+import numpy
 from sklearn.metrics import roc_auc_score
 
-import numpy
 import pandas
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))

@@ -11,9 +11,8 @@ import sys
 import warnings
 from importlib import import_module, metadata
 
-from numba import njit
-
 import numpy as np
+from numba import njit
 
 
 @njit(cache=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+
 from privjail.errors import DPError
 from privjail.local import Categories, Duchi, Grid, GridLaplace, KaryResponse, LocalHashing, Piecewise, Survey, Unary
 

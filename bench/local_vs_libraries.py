@@ -18,11 +18,11 @@ from itertools import product
 from pathlib import Path
 from zlib import crc32
 
+import numpy as np
 from local_page import write_page
 from local_speed import speed
 from rich.progress import Progress
 
-import numpy as np
 from privjail.local import Categories, KaryResponse, LocalHashing, Survey, Unary
 from privjail.local.estimation.smooth import FEW, Counts, posterior_mean
 

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import shown
 from rich.progress import Progress
 
-import numpy as np
 from privjail import pandas as pd
 
 Row = tuple[str, str, str, str]  # work, rival, target, measured

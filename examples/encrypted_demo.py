@@ -110,7 +110,7 @@ def cheating_server() -> None:
         names=found.proofs[0].name, parts=found.parts[0], openings=onehot.spelled(found.opened).tobytes(),
         envelopes=found.proofs[0].envelope, offer=offer.digest,
     )  # fmt: skip
-    shifted, copied, scaled = pb.CheckRequest(), pb.CheckRequest(), pb.ShareRequest(release="x", method="ours")
+    shifted, copied, scaled = pb.CheckRequest(), pb.CheckRequest(), pb.ShareRequest(release="x", method="block_tree")
     shifted.CopyFrom(asked)
     shifted.openings = onehot.spelled((found.opened + 1) % P).tobytes()
     copied.CopyFrom(asked)

@@ -55,10 +55,10 @@ def _four(axis, xs, found, title, label) -> None:
 
 def planning(out: Path, every: int) -> None:
     def binary(w):
-        return plan_binary(YES_NO, {"s": 1 - w, "w": w}, ratios=RATIOS)
+        return plan_binary(YES_NO, {"s": 1 - w, "w": w}, ratios=RATIOS, plain_may_rise=True)
 
     def kary(w):
-        return plan_kary(Categories.numbered(10), {"s": 1 - w, "w": w}, ratios=RATIOS)
+        return plan_kary(Categories.numbered(10), {"s": 1 - w, "w": w}, ratios=RATIOS, plain_may_rise=True)
 
     points = max(2, 39 // every)
     error_over_mix(binary, "w", 1000, out / "local-plan-binary.svg", points)
@@ -67,10 +67,10 @@ def planning(out: Path, every: int) -> None:
     figure, (left, right) = canvas(2, "What the best hidden channels gain: squared error, public / hidden")
     for k in (2, 3, 10, 100):
         domain = Categories.numbered(k)
-        gains = [plan_kary(domain, {"s": 1 - w, "w": w}, ratios=RATIOS).gain for w in shares]
+        gains = [plan_kary(domain, {"s": 1 - w, "w": w}, ratios=RATIOS, plain_may_rise=True).gain for w in shares]
         left.plot(shares, gains, label=f"k = {k}")
     for kind, plan in (("symmetric", plan_kary), ("any two-output channel", plan_binary)):
-        gains = [plan(YES_NO, {"s": 1 - w, "w": w}, ratios=RATIOS).gain for w in shares]
+        gains = [plan(YES_NO, {"s": 1 - w, "w": w}, ratios=RATIOS, plain_may_rise=True).gain for w in shares]
         right.plot(shares, gains, label=kind)
     for axis, title in ((left, "k-ary response"), (right, "k = 2")):
         axis.axhline(1, color="grey", linestyle="--")
@@ -104,7 +104,9 @@ def rappor(out: Path, every: int) -> None:
     shares = [F(i, 30) for i in range(1, 30, every)]
     for k in (10, 100):
         domain = Categories.numbered(k)
-        gains = [plan_unary(domain, {"s": 1 - w, "w": w}, ratios=RATIOS, grid=32).gain for w in shares]
+        gains = [
+            plan_unary(domain, {"s": 1 - w, "w": w}, ratios=RATIOS, plain_may_rise=True, grid=32).gain for w in shares
+        ]
         right.plot(shares, gains, label=f"k = {k}")
     right.axhline(1, color="grey", linestyle="--")
     right.set(xlabel="Pr(w)", ylabel="squared error, public / hidden", title="best shared no")

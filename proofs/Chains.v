@@ -4,15 +4,10 @@ From Coq Require Import List Arith Lia ZArith Bool.
 From PrivJail Require Import Distance Slices.
 Import ListNotations.
 
-(** ** A slice of a slice of …: at most 3 in all *)
+(** ** A slice of a slice of …: one window whose two ends stay or move *)
 
 Definition chain {A : Type} (slices : list (bound * bound)) (l : list A) : list A :=
   fold_left (fun rows '(start, stop) => slice start stop rows) slices l.
-
-Lemma bounds_slide : forall b, Slides (start_at b) /\ Slides (fun n => min (stop_at b n) n).
-Proof.
-  intros [z|]; split; intros n; unfold start_at, stop_at; try destruct (z <? 0)%Z; lia.
-Qed.
 
 Lemma skip_twice : forall A a s (l : list A), skipn a (skipn s l) = skipn (s + a) l.
 Proof. induction s; intros l; auto. destruct l; simpl; auto. apply skipn_nil. Qed.
@@ -26,66 +21,6 @@ Proof.
   - rewrite !skipn_all2; auto; rewrite firstn_length; lia.
 Qed.
 
-Lemma chain_is_a_window : forall slices, exists s e, Slides s /\ Slides e /\ (forall n, e n <= n) /\
-  forall A (l : list A), chain slices l = window (s (length l)) (e (length l)) l.
-Proof.
-  intros slices. rewrite <- (rev_involutive slices). induction (rev slices) as [|(start, stop) rest IH]; simpl.
-  - exists (fun _ => 0), (fun n => n). repeat split; intros; try lia. unfold window. simpl. rewrite firstn_all. auto.
-  - destruct IH as (s & e & slide & slide' & inside & same).
-    destruct (bounds_slide start) as [slide_start _]. destruct (bounds_slide stop) as [_ slide_stop].
-    set (rows := fun n => e n - s n).
-    exists (fun n => s n + start_at start (rows n)), (fun n => min (s n + min (stop_at stop (rows n)) (rows n)) n).
-    assert (both : forall f, Slides f -> Slides (fun n => s n + f (rows n))).
-    { intros f slide_f n. specialize (slide n). specialize (slide' n). unfold rows.
-      assert (e (S n) - s (S n) = e n - s n \/ e (S n) - s (S n) = S (e n - s n) /\ s (S n) = s n \/
-              e n - s n = S (e (S n) - s (S n)) /\ s (S n) = S (s n)) as [-> | [[-> ?] | [-> ?]]] by lia.
-      - lia.
-      - specialize (slide_f (e n - s n)). lia.
-      - specialize (slide_f (e (S n) - s (S n))). lia. }
-    repeat split; try apply both; auto.
-    + pose proof (both _ slide_stop n) as b. simpl in b. lia.
-    + pose proof (both _ slide_stop n) as b. simpl in b. lia.
-    + intros; lia.
-    + intros A l. unfold chain in *. rewrite fold_left_app. simpl. rewrite same. unfold slice.
-      rewrite window_length. replace (min (e (length l)) (length l)) with (e (length l))
-        by (specialize (inside (length l)); lia). fold (rows (length l)).
-      unfold rows. apply window_of_window; auto.
-Qed.
-
-(* op: slice *)
-Theorem chain_of_slices : forall slices A i d (l r : list A), Within i d l r ->
-  Within (i + 2 * d) (2 * i + d) (chain slices l) (chain slices r).
-Proof.
-  intros slices A i d l r near. destruct (chain_is_a_window slices) as (s & e & slide & slide' & _ & same).
-  rewrite !same. apply any_sliding_window; auto.
-Qed.
-
-(** ** A chain that is one slice *)
-
-(** [compose] of ops/rows/slice.py: two slices as one, where both count from the front or both from the end. *)
-Definition compose (a b c d : bound) : option (bound * bound) :=
-  let a' := match a with None => 0%Z | Some z => z end in
-  let c' := match c with None => 0%Z | Some z => z end in
-  let counts_from_front (z : bound) := match z with None => true | Some z => (0 <=? z)%Z end in
-  if (0 <=? a')%Z && (0 <=? c')%Z && counts_from_front b && counts_from_front d then
-    Some (Some (a' + c')%Z,
-          match b, d with
-          | None, None => None
-          | Some b, None => Some (Z.max b (a' + c'))
-          | None, Some d => Some (Z.max (a' + d) (a' + c'))
-          | Some b, Some d => Some (Z.max (Z.min b (a' + d)) (a' + c'))
-          end)
-  else match b, d with
-  | Some b, Some d =>
-      if (a' =? 0)%Z && (c' =? 0)%Z && (b <? 0)%Z && (d <? 0)%Z then Some (Some 0%Z, Some (b + d)%Z) else None
-  | None, None =>
-      match a, c with
-      | Some a, Some c => if (a <? 0)%Z && (c <? 0)%Z then Some (Some (Z.max a c), None) else None
-      | _, _ => None
-      end
-  | _, _ => None
-  end.
-
 Lemma same_window : forall A s e s' e' (l : list A),
   (s = s' /\ min e (length l) = min e' (length l)) \/
   (min e (length l) <= s /\ min e' (length l) <= s') -> window s e l = window s' e' l.
@@ -95,67 +30,172 @@ Proof.
   - unfold window. rewrite !skipn_all2; auto; rewrite firstn_length; lia.
 Qed.
 
-(** Both count from the front: rows [a..b), and of these the rows [c..d). *)
-Lemma front_of_front : forall A (a b c d : nat) (l : list A),
-  window c d (window a b l) = window (a + c) (max (min b (a + d)) (a + c)) l.
+(** Whether the start and the end of a window move on by a row when a row is inserted. *)
+Definition ends := (bool * bool)%type.
+
+(** [ends_of_chain] of ops/rows/slice.py. A start that counts from the end moves as the end of the window did, or as its
+    start where the window is shorter; a stop that counts from the front likewise. *)
+Definition next_ends (start stop : bound) (found : list ends) : list ends :=
+  flat_map (fun '(at_, to) =>
+    flat_map (fun s => map (fun e => (s, e)) (if to_end stop then [to] else [at_; to]))
+      (if from_end start then [at_; to] else [at_])) found.
+
+Definition ends_of_chain (slices : list (bound * bound)) : list ends :=
+  fold_left (fun found '(start, stop) => next_ends start stop found) slices [(false, true)].
+
+(** [goes_out] of ops/rows/slice.py: how many rows can leave a window with such ends when one row is inserted. *)
+Definition leaves (found : list ends) : nat :=
+  list_max (map (fun '(s, e) => 1 + Nat.b2n s - Nat.b2n e) found).
+
+(** With one row more, both windows are empty, or the ends move in one of the ways that are listed. *)
+Definition EndsMove (found : list ends) (s e : nat -> nat) : Prop := forall n,
+  (s n = e n /\ s (S n) = e (S n)) \/
+  exists at_ to, In (at_, to) found /\ s (S n) = s n + Nat.b2n at_ /\ e (S n) = e n + Nat.b2n to.
+
+Definition Window (s e : nat -> nat) : Prop := forall n, s n <= e n <= n.
+
+(** The ends of a slice of the window from [s] to [e]. *)
+Definition new_start (start : bound) (s e : nat -> nat) (n : nat) : nat :=
+  min (s n + start_at start (e n - s n)) (e n).
+Definition new_stop (start stop : bound) (s e : nat -> nat) (n : nat) : nat :=
+  max (new_start start s e n) (s n + min (stop_at stop (e n - s n)) (e n - s n)).
+
+Lemma slice_is_a_window : forall start stop s e, Window s e -> Window (new_start start s e) (new_stop start stop s e).
+Proof. intros start stop s e w n. specialize (w n). unfold new_stop, new_start. lia. Qed.
+
+Lemma slice_of_a_window : forall A start stop s e (l : list A), Window s e ->
+  slice start stop (window (s (length l)) (e (length l)) l) =
+  window (new_start start s e (length l)) (new_stop start stop s e (length l)) l.
 Proof.
-  intros A a b c d l. unfold window. rewrite firstn_skipn_comm, skip_twice, firstn_firstn.
-  destruct (le_lt_dec (min b (a + d)) (a + c)).
-  - rewrite !skipn_all2; auto; rewrite firstn_length; lia.
-  - do 2 f_equal. lia.
+  intros A start stop s e l w. specialize (w (length l)). unfold slice, new_stop, new_start. rewrite window_length.
+  replace (min (e (length l)) (length l)) with (e (length l)) by lia.
+  rewrite window_of_window by lia. apply same_window.
+  set (a := start_at start _). set (b := stop_at stop _).
+  destruct (le_lt_dec (s (length l) + a) (s (length l) + min b (e (length l) - s (length l)))).
+  - left. lia.
+  - right. lia.
 Qed.
 
-Lemma up_to_the_end : forall A s e (l : list A), length l <= e -> window s e l = window s (length l) l.
-Proof. intros. apply same_window. left. lia. Qed.
+Lemma in_next_ends : forall start stop found at_ to s e, In (at_, to) found ->
+  (s = at_ \/ from_end start = true /\ s = to) -> (e = to \/ to_end stop = false /\ e = at_) ->
+  In (s, e) (next_ends start stop found).
+Proof.
+  intros start stop found at_ to s e here starts stops. unfold next_ends. apply in_flat_map.
+  exists (at_, to). split; auto. apply in_flat_map. exists s. split.
+  - destruct starts as [->|[-> ->]]; [destruct (from_end start)|]; simpl; auto.
+  - apply in_map. destruct stops as [->|[-> ->]]; [destruct (to_end stop)|]; simpl; auto.
+Qed.
 
-Lemma start_from_front : forall z n, (0 <= z)%Z -> start_at (Some z) n = Z.to_nat z.
-Proof. intros z n ?. unfold start_at. destruct (Z.ltb_spec z 0); auto; lia. Qed.
+(** How the start moves: as the start did, or as the end did; or it lies at the end, and the window is empty. *)
+Lemma start_step : forall start s e a t, s <= e -> a <= 1 -> t <= 1 -> s + a <= e + t ->
+  let s0 := min (s + start_at start (e - s)) e in
+  let s1 := min (s + a + start_at start (e + t - (s + a))) (e + t) in
+  s1 = s0 + a \/ from_end start = true /\ s1 = s0 + t \/ s0 = e /\ s1 = e + t.
+Proof.
+  intros start s e a t ? ? ? ?. unfold start_at, from_end. destruct start as [z|]; [destruct (z <? 0)%Z|]; cbv zeta.
+  - generalize (Z.to_nat (- z)) as k. intros k. destruct (le_lt_dec (e - s) k), (le_lt_dec (e + t - (s + a)) k); lia.
+  - generalize (Z.to_nat z) as k. intros k. destruct (le_lt_dec k (e - s)), (le_lt_dec k (e + t - (s + a))); lia.
+  - lia.
+Qed.
 
-Lemma stop_from_front : forall z n, (0 <= z)%Z -> stop_at (Some z) n = Z.to_nat z.
-Proof. intros z n ?. unfold stop_at. destruct (Z.ltb_spec z 0); auto; lia. Qed.
+(** Likewise the end; or it lies at the start. *)
+Lemma stop_step : forall stop s e a t, s <= e -> a <= 1 -> t <= 1 -> s + a <= e + t ->
+  let r0 := s + min (stop_at stop (e - s)) (e - s) in
+  let r1 := s + a + min (stop_at stop (e + t - (s + a))) (e + t - (s + a)) in
+  r1 = r0 + t \/ to_end stop = false /\ r1 = r0 + a \/ r0 = s /\ r1 = s + a.
+Proof.
+  intros stop s e a t ? ? ? ?. unfold stop_at, to_end. destruct stop as [z|]; [destruct (z <? 0)%Z|]; cbv zeta.
+  - generalize (Z.to_nat (- z)) as k. intros k. destruct (le_lt_dec (e - s) k), (le_lt_dec (e + t - (s + a)) k); lia.
+  - generalize (Z.to_nat z) as k. intros k. destruct (le_lt_dec k (e - s)), (le_lt_dec k (e + t - (s + a))); lia.
+  - lia.
+Qed.
 
-Lemma start_from_end : forall z n, (z < 0)%Z -> start_at (Some z) n = n - Z.to_nat (- z).
-Proof. intros z n ?. unfold start_at. destruct (Z.ltb_spec z 0); auto; lia. Qed.
+(** Where the end would lie before the start, the window is empty with and without the inserted row. *)
+Lemma empty_or_not : forall s0 s1 r0 r1, s0 <= s1 <= s0 + 1 -> r0 <= r1 <= r0 + 1 ->
+  (s0 = max s0 r0 /\ s1 = max s1 r1) \/ (max s0 r0 = r0 /\ max s1 r1 = r1).
+Proof. intros. destruct (le_lt_dec s0 r0), (le_lt_dec s1 r1); lia. Qed.
 
-Lemma stop_from_end : forall z n, (z < 0)%Z -> stop_at (Some z) n = n - Z.to_nat (- z).
-Proof. intros z n ?. unfold stop_at. destruct (Z.ltb_spec z 0); auto; lia. Qed.
+Lemma slices_move_ends : forall start stop found s e, Window s e -> EndsMove found s e ->
+  EndsMove (next_ends start stop found) (new_start start s e) (new_stop start stop s e).
+Proof.
+  intros start stop found s e w moves n. pose proof (w n) as w0. pose proof (w (S n)) as w1.
+  unfold new_stop, new_start. destruct (moves n) as [[empty empty']|(at_ & to & here & starts & stops)].
+  - left. rewrite empty, empty', !Nat.sub_diag. clear. generalize (start_at start 0), (stop_at stop 0). lia.
+  - rewrite starts, stops in *.
+    assert (small : Nat.b2n at_ <= 1 /\ Nat.b2n to <= 1) by (destruct at_, to; simpl; lia). destruct small as [sa st].
+    pose proof (start_step start (s n) (e n) _ _ (proj1 w0) sa st (proj1 w1)) as first.
+    pose proof (stop_step stop (s n) (e n) _ _ (proj1 w0) sa st (proj1 w1)) as last. cbv zeta in first, last.
+    set (s0 := min (s n + start_at start (e n - s n)) (e n)) in *.
+    set (s1 := min (s n + Nat.b2n at_ + start_at start (e n + Nat.b2n to - (s n + Nat.b2n at_))) (e n + Nat.b2n to)) in *.
+    set (r0 := s n + min (stop_at stop (e n - s n)) (e n - s n)) in *.
+    set (r1 := s n + Nat.b2n at_ + min (stop_at stop (e n + Nat.b2n to - (s n + Nat.b2n at_)))
+                 (e n + Nat.b2n to - (s n + Nat.b2n at_))) in *.
+    assert (r0 <= e n /\ r1 <= e n + Nat.b2n to /\ s n <= s0 /\ s n + Nat.b2n at_ <= s1) as (? & ? & ? & ?)
+      by (subst s0 s1 r0 r1; lia).
+    clearbody s0 s1 r0 r1.
+    destruct first as [first|[[from first]|[at_end at_end']]]; [| | left; lia];
+    (destruct last as [last|[[till last]|[at_start at_start']]]; [| | left; lia]);
+    (destruct (empty_or_not s0 s1 r0 r1) as [none|[some some']]; [lia | lia | left; lia | right; rewrite some, some']).
+    + exists at_, to. repeat split; auto. eapply in_next_ends; eauto.
+    + exists at_, at_. repeat split; auto. eapply in_next_ends; eauto.
+    + exists to, to. repeat split; auto. eapply in_next_ends; eauto.
+    + exists to, at_. repeat split; auto. eapply in_next_ends; eauto.
+Qed.
 
+Lemma chain_is_a_window : forall slices, exists s e, Window s e /\ EndsMove (ends_of_chain slices) s e /\
+  forall A (l : list A), chain slices l = window (s (length l)) (e (length l)) l.
+Proof.
+  intros slices. rewrite <- (rev_involutive slices). induction (rev slices) as [|(start, stop) rest IH]; simpl.
+  - exists (fun _ => 0), (fun n => n). repeat split; intros; try lia.
+    + right. exists false, true. simpl. repeat split; auto; lia.
+    + unfold window. simpl. rewrite firstn_all. auto.
+  - destruct IH as (s & e & w & moves & same). unfold chain, ends_of_chain in *.
+    exists (new_start start s e), (new_stop start stop s e). rewrite fold_left_app. simpl.
+    split; [apply slice_is_a_window; auto|]. split; [apply slices_move_ends; auto|].
+    intros A l. rewrite fold_left_app. simpl. rewrite same. apply slice_of_a_window; auto.
+Qed.
+
+Lemma at_most_leaves : forall found s e, In (s, e) found -> 1 + Nat.b2n s - Nat.b2n e <= leaves found.
+Proof.
+  intros found s e here. unfold leaves.
+  pose proof (proj1 (list_max_le (map (fun '(s, e) => 1 + Nat.b2n s - Nat.b2n e) found) _) (le_n _)) as all.
+  rewrite Forall_forall in all. apply all. apply in_map_iff. exists (s, e). auto.
+Qed.
+
+(** A chain of slices is one step: each inserted row brings at most one row in, and lets at most [leaves] go out. *)
 (* op: slice *)
-Theorem a_chain_that_is_called_one_slice_is_that_slice : forall A a b c d start stop (l : list A),
-  compose a b c d = Some (start, stop) -> slice c d (slice a b l) = slice start stop l.
+Theorem chain_of_slices : forall slices A i d (l r : list A), Within i d l r ->
+  Within (i + leaves (ends_of_chain slices) * d) (leaves (ends_of_chain slices) * i + d) (chain slices l) (chain slices r).
 Proof.
-  intros A a b c d start stop l called. unfold compose in called.
-  set (a' := match a with None => 0%Z | Some z => z end) in *.
-  set (c' := match c with None => 0%Z | Some z => z end) in *.
-  assert (begin : forall n, (0 <= a')%Z -> start_at a n = Z.to_nat a')
-    by (intros; subst a'; destruct a; auto; apply start_from_front; auto).
-  assert (begin' : forall n, (0 <= c')%Z -> start_at c n = Z.to_nat c')
-    by (intros; subst c'; destruct c; auto; apply start_from_front; auto).
-  match type of called with (if ?test then _ else _) = _ => destruct test eqn:front end.
-  - rewrite !andb_true_iff, !Z.leb_le in front. destruct front as [[[? ?] posb] posd].
-    injection called as <- <-. unfold slice. rewrite begin, begin' by auto.
-    rewrite (start_from_front (a' + c')) by lia. rewrite Z2Nat.inj_add by auto.
-    clear begin begin'. clearbody a' c'.
-    destruct b as [b|], d as [d|]; try apply Z.leb_le in posb; try apply Z.leb_le in posd;
-    rewrite ?stop_from_front, ?Z2Nat.inj_max, ?Z2Nat.inj_min, ?Z2Nat.inj_add by lia;
-    try generalize (Z.to_nat d) as d'; try generalize (Z.to_nat b) as b'; generalize (Z.to_nat a') as i, (Z.to_nat c') as k;
-    intros.
-    + apply front_of_front.
-    + unfold stop_at. rewrite <- (up_to_the_end _ _ (max (length l) b')) by (rewrite window_length; lia).
-      rewrite front_of_front. apply same_window. left. lia.
-    + unfold stop_at. rewrite front_of_front. apply same_window.
-      destruct (le_lt_dec (min (length l) (i + d')) (i + k)); [right|left]; lia.
-    + unfold stop_at. rewrite <- (up_to_the_end _ _ (length l)) by (rewrite window_length; lia).
-      rewrite front_of_front. apply same_window. destruct (le_lt_dec (length l) (i + k)); [right|left]; lia.
-  - clear front. destruct b as [b|], d as [d|]; try discriminate.
-    + match type of called with (if ?test then _ else _) = _ => destruct test eqn:heads end; [|discriminate].
-      rewrite !andb_true_iff, !Z.eqb_eq, !Z.ltb_lt in heads. destruct heads as [[[a0 c0] ?] ?].
-      injection called as <- <-. unfold slice. rewrite begin, begin', a0, c0 by lia. simpl start_at.
-      rewrite !stop_from_end by lia. rewrite window_length. change (Z.to_nat 0) with 0.
-      rewrite front_of_front. apply same_window. left. lia.
-    + destruct a as [a|], c as [c|]; try discriminate.
-      match type of called with (if ?test then _ else _) = _ => destruct test eqn:tails end; [|discriminate].
-      rewrite !andb_true_iff, !Z.ltb_lt in tails. destruct tails as [? ?]. injection called as <- <-.
-      unfold slice. rewrite !start_from_end by lia. simpl stop_at. rewrite window_length, front_of_front.
-      apply same_window. left. lia.
+  intros slices A i d l r near. set (out := leaves (ends_of_chain slices)).
+  rewrite <- (Nat.mul_1_l i) at 1. rewrite <- (Nat.mul_1_l d) at 2.
+  destruct (chain_is_a_window slices) as (s & e & w & moves & same).
+  apply one_edit_is_enough; auto. intros front x back. rewrite !same, !app_length. simpl length. rewrite Nat.add_succ_r.
+  set (n := length front + length back). destruct (moves n) as [[-> ->]|(at_ & to & here & -> & ->)].
+  - unfold window. rewrite !skipn_all2 by (rewrite firstn_length; lia). eapply within_more; [| | apply within_same]; lia.
+  - apply at_most_leaves in here. fold out in here. destruct at_, to; simpl in *; rewrite ?Nat.add_0_r, ?Nat.add_1_r.
+    + eapply within_more; [| | apply both_ends_move]; lia.
+    + eapply within_more; [| | apply start_moves_end_stays]; lia.
+    + eapply within_more; [| | apply window_grows]; lia.
+    + eapply within_more; [| | apply both_ends_stay]; lia.
 Qed.
+
+Corollary chain_of_slices_distance : forall slices A n (l r : list A), Apart n l r ->
+  Apart ((1 + leaves (ends_of_chain slices)) * n) (chain slices l) (chain slices r).
+Proof.
+  intros slices A n l r (ins & del & s & few).
+  assert (near : Within (length ins) (length del) l r) by (exists ins, del; auto).
+  apply (chain_of_slices slices) in near. destruct near as (ins' & del' & s' & ? & ?). exists ins', del'. split; auto. nia.
+Qed.
+
+(** ** The last rows of the first ones: two edits, which are reached; and from the end to the front: three *)
+
+Definition first_six_last_three : list (bound * bound) := [(None, Some 6%Z); (Some (-3)%Z, None)].
+
+Example head_then_tail_claims_2 : 1 + leaves (ends_of_chain first_six_last_three) = 2.
+Proof. reflexivity. Qed.
+Example head_then_tail_reaches_2 :
+  edits Nat.eq_dec (chain first_six_last_three [0; 0; 0]) (chain first_six_last_three [0; 0; 0; 1]) = 2.
+Proof. reflexivity. Qed.
+Example a_mixed_slice_in_a_chain_claims_3 : 1 + leaves (ends_of_chain [(None, Some (-1)%Z); (Some (-4)%Z, Some 5%Z)]) = 3.
+Proof. reflexivity. Qed.

@@ -4,7 +4,7 @@
     apart. A vector moves element by element. The bounds may be forms over cells: the theorems hold for the value
     of each form at the shares η of the two neighbours at hand. *)
 
-From Coq Require Import List QArith Qabs Qminmax Lqa.
+From Coq Require Import List Arith QArith Qabs Qminmax Lqa.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -34,6 +34,17 @@ Theorem absolute_distance : forall d x x', Moves d x x' -> Moves d (Qabs x) (Qab
 Proof.
   unfold Moves. intros d x x' near.
   apply (Qabs_case x); intros; apply (Qabs_case x'); intros; lra.
+Qed.
+
+(** Where at most one element of a vector moves, all elements move in one direction, also by their absolute values. *)
+(* op: absolute *)
+Theorem one_element_moves_in_one_direction : forall (xs xs' : list Q) k,
+  (forall i, i <> k -> nth i xs' 0 == nth i xs 0) ->
+  (forall i, Qabs (nth i xs 0) <= Qabs (nth i xs' 0)) \/ (forall i, Qabs (nth i xs' 0) <= Qabs (nth i xs 0)).
+Proof.
+  intros xs xs' k others. destruct (Qlt_le_dec (Qabs (nth k xs 0)) (Qabs (nth k xs' 0))) as [up|down]; [left|right];
+  intros i; destruct (Nat.eq_dec i k) as [->|other]; auto; try (apply Qlt_le_weak; auto; fail);
+  rewrite (others i other); apply Qle_refl.
 Qed.
 
 (* op: public_number *)

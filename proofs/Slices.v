@@ -163,7 +163,7 @@ Definition goes_out (start stop : bound) : nat :=
   | true, false => 2
   end.
 
-(** [moves] of ops/rows/slice.py: how many edits of the window one edit of the rows can cause. *)
+(** How many edits of the window one edit of the rows can cause. *)
 Definition moves (start stop : bound) : nat :=
   if from_end start then (if to_end stop then 2 else 3) else (if to_end stop then 1 else 2).
 

@@ -66,6 +66,25 @@ Proof.
   lia.
 Qed.
 
+(** What comes in adds between [low] and [high], what goes out takes away between [low] and [high]: [sum_distance] of
+    plan/rows.py. *)
+(* op: tally *)
+Theorem net_sum_distance : forall value low high i d l r, (forall x, low <= value x <= high) -> Within i d l r ->
+  let up := Z.max high 0 in let down := Z.max (- low) 0 in
+  Z.abs (sum value r - sum value l) <=
+    Z.max (up * Z.of_nat i + down * Z.of_nat d) (down * Z.of_nat i + up * Z.of_nat d).
+Proof.
+  intros value low high i d l r bound (ins & del & s & few & few') up down. rewrite (sum_moves _ _ _ _ _ s).
+  pose proof (sum_is_between value low high ins bound) as a. pose proof (sum_is_between value low high del bound) as b.
+  assert (low >= - down /\ high <= up /\ 0 <= up /\ 0 <= down) as (? & ? & ? & ?) by (subst up down; lia).
+  assert (forall n m, (n <= m)%nat -> high * Z.of_nat n <= up * Z.of_nat m /\ - down * Z.of_nat m <= low * Z.of_nat n) as far
+    by (intros; split; nia).
+  destruct (far _ _ few). destruct (far _ _ few'). nia.
+Qed.
+
+(** Whatever comes and goes, no edit moves a sum by more than the largest absolute value: [sum_distance] takes the
+    smaller of both bounds. *)
+
 (** Where rows only come in, a sum of values of one sign only grows: all groups move in the same direction. *)
 Theorem sums_only_grow : forall value ins l r (p : A -> bool), (forall x, 0 <= value x) -> Script ins [] l r ->
   sum value (filter p l) <= sum value (filter p r).
@@ -147,6 +166,24 @@ Proof.
   unfold count in *. lia.
 Qed.
 
+(** A row that comes in makes at most one label occur, and one that goes out makes at most one disappear. *)
+(* op: distinct *)
+Theorem distinct_net_distance : forall labels i d l r, NoDup labels -> Within i d l r ->
+  Z.abs (nunique labels r - nunique labels l) <= Z.of_nat (max i d).
+Proof.
+  intros labels i d l r distinct (ins & del & s & ? & ?).
+  assert (one : forall v, occurs r v - occurs l v <= Z.of_nat (length (in_group v ins)) /\
+                          occurs l v - occurs r v <= Z.of_nat (length (in_group v del))).
+  { intros v. pose proof (filter_keeps_the_distance A (fun row => if same_key (key row) (Some v) then true else false)
+      _ _ _ _ s) as here. fold (group same_key key (Some v)) in here. apply script_length in here.
+    unfold occurs, in_group, group in *. destruct (filter _ r), (filter _ l); simpl length in *; lia. }
+  assert (all : nunique labels r - nunique labels l <= Z.of_nat (total (map (fun v => length (in_group v ins)) labels)) /\
+                nunique labels l - nunique labels r <= Z.of_nat (total (map (fun v => length (in_group v del)) labels))).
+  { clear distinct. unfold nunique, total. induction labels as [|v labels IH]; cbn [sum map fold_right]; [lia|].
+    specialize (one v). lia. }
+  pose proof (groups_share_edits labels ins distinct). pose proof (groups_share_edits labels del distinct). lia.
+Qed.
+
 (** ** Scores of candidate values by the rows on either side: quantiles *)
 
 Variable column : A -> Z.
@@ -172,9 +209,34 @@ Proof.
     destruct (if strict then column x <? c else column x <=? c); lia. }
   pose proof (each true). pose proof (each false). unfold score. lia.
 Qed.
+
+(** What comes in less what goes out. *)
+(* op: quantile_scores *)
+Theorem ranks_net_distance : forall below above target c i d l r, 0 <= below -> 0 <= above -> Within i d l r ->
+  Z.abs (score below above target r c - score below above target l c) <=
+    Z.max (below * Z.of_nat i + above * Z.of_nat d) (above * Z.of_nat i + below * Z.of_nat d).
+Proof.
+  intros below above target c i d l r ? ? near.
+  assert (each : forall strict, Z.abs (balance below above target c strict r - balance below above target c strict l)
+    <= Z.max (below * Z.of_nat i + above * Z.of_nat d) (above * Z.of_nat i + below * Z.of_nat d)).
+  { intros strict. unfold balance.
+    set (f := fun row => if (if strict then column row <? c else column row <=? c) then below else - above).
+    replace (sum f r - target - (sum f l - target)) with (sum f r - sum f l) by lia.
+    pose proof (net_sum_distance f (- above) below i d l r) as net. cbv zeta in net.
+    replace (Z.max below 0) with below in net by lia. replace (Z.max (- - above) 0) with above in net by lia.
+    apply net; auto. intros x. unfold f. destruct (if strict then column x <? c else column x <=? c); lia. }
+  pose proof (each true). pose proof (each false). unfold score. lia.
+Qed.
 End Values.
 
 (** ** The bounds are reached *)
+
+(** After a head one row comes in and one goes out: the count moves by one, the sum by the difference. *)
+Example count_after_a_head : Z.abs (count (firstn 1 [7; 5]%nat) - count (firstn 1 [5]%nat)) = 0.
+Proof. reflexivity. Qed.
+Example sum_of_mixed_signs_moves_by_both : Z.abs (sum (fun x => x) [3] - sum (fun x => x) [-1]) =
+  Z.max (Z.max 3 0 * 1 + Z.max (- -1) 0 * 1) (Z.max (- -1) 0 * 1 + Z.max 3 0 * 1).
+Proof. reflexivity. Qed.
 
 Example count_after_an_insertion : Z.abs (count [1; 2]%nat - count [1]%nat) = 1.
 Proof. reflexivity. Qed.

@@ -129,22 +129,65 @@ Proof.
 Qed.
 End Windows.
 
-(** ** A lone shift is a slice
+(** ** Rows that do not see themselves: a shift, and a window over it
 
-    The column alone, moved down by [k] rows, is the head of [k] missing values and the old column: one value comes
-    in and one goes out, however large [k] is. *)
+    A column that is moved down by [k] rows is the head of [k] missing values and the old column; moved up, it is the
+    rest of the old column and [k] missing values. One row comes in, and none goes out, however large [k] is. *)
 Definition shifted_down {V : Type} (k : nat) (column : list V) : list (option V) :=
   firstn (length column) (repeat None k ++ map Some column).
 
+Definition shifted_up {V : Type} (k : nat) (column : list V) : list (option V) :=
+  skipn k (map Some column) ++ repeat None (min k (length column)).
+
+(* op: window *)
 Theorem lone_shift_within : forall (V : Type) k i d (l r : list V), Within i d l r ->
-  Within (i + d) (i + d) (shifted_down k l) (shifted_down k r).
+  Within i d (shifted_down k l) (shifted_down k r).
 Proof.
-  intros V k i d l r near. rewrite <- (Nat.mul_1_l i), <- (Nat.mul_1_l d).
-  apply (one_edit_is_enough V _ (shifted_down k) 1 1); auto.
+  intros V k i d l r near.
+  apply (within_more (1 * i + 0 * d) (0 * i + 1 * d)); try lia.
+  apply (one_edit_is_enough V _ (shifted_down k) 1 0); auto.
   intros front x back. unfold shifted_down. rewrite !app_length. simpl length. rewrite Nat.add_succ_r.
-  rewrite !map_app, !app_assoc. simpl map. apply (within_more 1 0); auto.
+  rewrite !map_app, !app_assoc. simpl map.
   apply grows_within, (firstn_grows (length front + length back)).
 Qed.
+
+(* op: window *)
+Theorem lone_shift_up_within : forall (V : Type) k i d (l r : list V), Within i d l r ->
+  Within i d (shifted_up k l) (shifted_up k r).
+Proof.
+  intros V k i d l r near.
+  apply (within_more (1 * i + 0 * d) (0 * i + 1 * d)); try lia.
+  apply (one_edit_is_enough V _ (shifted_up k) 1 0); auto.
+  intros front x back. unfold shifted_up. rewrite !app_length, !map_app. simpl length. simpl map.
+  rewrite Nat.add_succ_r. set (n := length front + length back). destruct (le_lt_dec k n) as [long|short].
+  - replace (min k (S n)) with (min k n) by lia.
+    apply (within_app 1 0 0 0); [|apply within_same].
+    apply grows_within, skipn_grows. right. exists (map Some front), (Some x), (map Some back). auto.
+  - rewrite !skipn_all2 by (rewrite !app_length; simpl length; rewrite !map_length; fold n; lia).
+    replace (min k n) with n by lia. replace (min k (S n)) with (S n) by lia.
+    simpl. apply within_insert, within_same.
+Qed.
+
+(** [Window] of ops/rows/window.py where a row does not see itself: w rows that end [k] rows above it, or begin [k] rows
+    below it, are the window of w rows over the shifted column. So w insertions and w - 1 deletions for an inserted row. *)
+(* op: window *)
+Theorem window_beside_its_row_within : forall (A : Type) k w i d (l r : list A), Within i d l r ->
+  Within ((w + 1) * i + w * d) (w * i + (w + 1) * d) (windows w 0 (shifted_down k l)) (windows w 0 (shifted_down k r)) /\
+  Within ((w + 1) * i + w * d) (w * i + (w + 1) * d) (windows 0 w (shifted_up k l)) (windows 0 w (shifted_up k r)).
+Proof.
+  intros A k w i d l r near. split.
+  - apply (lone_shift_within A k), (window_within w 0) in near. eapply within_more; [| | exact near]; nia.
+  - apply (lone_shift_up_within A k), (window_within 0 w) in near. eapply within_more; [| | exact near]; nia.
+Qed.
+
+(** A table of at most [m] rows has at most [m] windows: two of them are never more than 2·[m] edits apart. *)
+Lemma windows_length : forall A b a l above, length (@seen_from A b a above l) = length l.
+Proof. induction l; intros; simpl; auto. Qed.
+
+(* op: window *)
+Theorem few_windows_are_near : forall (A : Type) b a m (l r : list A), length l <= m -> length r <= m ->
+  Within m m (windows b a l) (windows b a r).
+Proof. intros. apply small_tables_are_near; unfold windows; rewrite windows_length; auto. Qed.
 
 (** ** The bounds are reached by a row unlike all others in the middle *)
 

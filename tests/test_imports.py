@@ -26,7 +26,7 @@ HEAVY = (
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
-    {"release"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"sensitive"}, {"opening", "statistics"},
+    {"release"}, {"records"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"answers"}, {"rehearsals"}, {"sensitive"}, {"opening", "statistics"},
     {"numpy"}, {"pandas"}, {"curator"},
     {"encrypted", "verify"}, {"learn"}, {"stats", "synth"},
 ]  # fmt: skip
@@ -65,6 +65,8 @@ def test_no_source_file_is_long():
         "pandas/series.py",
         "pandas/groups.py",
         "pandas/vectors.py",
+        "pandas/datetimes.py",
+        "pandas/text.py",
     }  # as long as what pandas offers
     assert not {name: n for name, n in lengths.items() if n > 400 and name not in facades}
 

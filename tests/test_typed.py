@@ -33,9 +33,9 @@ reveal_type(df["ward"].str.lower())
 reveal_type(df["admitted"].dt.month)
 """
 TYPES = [
-    "PrivSeries", "PrivDataFrame", "PrivDataFrame", "PrivSeries", "SensitiveInt | SensitiveFloat", "float", "float",
-    "Series[float]", "PrivDataFrameGroupBy", "PrivSeriesGroupBy", "Series[float]", "Series[float]", "DataFrame",
-    "dict[str, float]", "PrivSeries", "PrivSeries",
+    "PrivSeries", "PrivDataFrame", "PrivDataFrame", "PrivSeries", "SensitiveInt | SensitiveFloat", "Answer", "Answer",
+    "ReleasedSeries", "PrivDataFrameGroupBy", "PrivSeriesGroupBy", "ReleasedSeries", "ReleasedSeries", "ReleasedFrame",
+    "dict[str, Answer]", "PrivSeries", "PrivSeries",
 ]  # fmt: skip
 
 MISSPELT = [

@@ -6,12 +6,15 @@ from privjail.distribution import __version__, check_alone
 
 check_alone()  # before any file is imported that may be another package's
 
+from privjail.answers.answer import Answer  # noqa: E402
+from privjail.answers.show import error, interval, plot  # noqa: E402
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E402
 from privjail.collector import raise_gc_threshold  # noqa: E402
 from privjail.errors import (  # noqa: E402
     BudgetError,
     BudgetExceeded,
     DPError,
+    DPWarning,
     InternalError,
     PlanError,
     PrisonerError,
@@ -19,8 +22,11 @@ from privjail.errors import (  # noqa: E402
     RowsError,
     SchemaError,
 )
+from privjail.notebook import short_tracebacks  # noqa: E402
 from privjail.numpy.array import clip_norm, normalize  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
+from privjail.records import history  # noqa: E402
+from privjail.rehearsals.run import rehearsal  # noqa: E402
 from privjail.sensitive import (  # noqa: E402
     SensitiveFloat,
     SensitiveInt,
@@ -35,14 +41,22 @@ from privjail.sensitive import (  # noqa: E402
     reveal_all,
     top_k,
 )
-from privjail.session import budget, connect, consumed_privacy_budget, disconnect  # noqa: E402
+from privjail.session import (  # noqa: E402
+    budget,
+    budget_left,
+    connect,
+    consumed_privacy_budget,
+    disconnect,
+)
 from privjail.verify.certificate import certify  # noqa: E402
 
 __all__ = [
+    "Answer",
     "ApproxDP",
     "BudgetError",
     "BudgetExceeded",
     "DPError",
+    "DPWarning",
     "InternalError",
     "PlanError",
     "Prisoner",
@@ -58,20 +72,27 @@ __all__ = [
     "__version__",
     "above_threshold",
     "budget",
+    "budget_left",
     "certify",
     "clip_norm",
     "connect",
     "consumed_privacy_budget",
     "disconnect",
+    "error",
     "exponential_mechanism",
     "gaussian_mechanism",
+    "history",
+    "interval",
     "laplace_mechanism",
     "max",
     "min",
     "noisy_max",
     "noisy_min",
     "normalize",
+    "plot",
     "raise_gc_threshold",
+    "rehearsal",
     "reveal_all",
+    "short_tracebacks",
     "top_k",
 ]

@@ -1,4 +1,4 @@
-"""The analyst's side of the wire: the same program, against a jail in another process."""
+"""The client: runs an analyst's program against a jail in another process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAUSE = 0.1  # seconds between two attempts
 
 
 class Connection:
-    """A session with a jail, over a channel that the session closes when it ends, or cannot be opened."""
+    """A session with a jail. Its channel is closed when the session ends, or cannot be opened."""
 
     def __init__(self, channel: Any, token: str, jail: Jail | None = None) -> None:
         from privjail.server.wire import privjail_pb2 as pb
@@ -45,12 +45,12 @@ class Connection:
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
         self._forget = self._forgetting()
-        self.notions: dict[str, Notion] = {}  # data set → the notion of privacy that its budget is kept in
+        self.notions: dict[str, Notion] = {}  # data set → the notion of privacy of its budget
         self._reset()
         try:
             self._open()
         except BaseException:
-            self._channel.close()  # or gRPC would go on connecting, and writing about it, while the error is held
+            self._channel.close()  # otherwise gRPC would keep trying to connect while the error is alive
             raise
 
     # -- calls
@@ -65,11 +65,11 @@ class Connection:
                 return attempt(request)
             except grpc.RpcError as e:
                 failed: Any = e
-            # Outside of the handler: gRPC's own error says nothing to an analyst.
+            # Outside the except block: gRPC's error is of no use to an analyst.
             self._wait_or_raise(failed, deadline)
 
     def _wait_or_raise(self, failed: Any, deadline: float) -> None:
-        """Wait until a failed request may be sent again; raise what the analyst sees if it may not.
+        """Wait until a failed request may be sent again. If it may not, raise the error for the analyst.
 
         Sending the same request again is safe: its id makes the jail answer and charge it once.
         """
@@ -102,8 +102,8 @@ class Connection:
         """Release over the stream, which takes half the time of a call; by a call if the jail has no stream left."""
         from privjail.server.wire.rpc import grpc
 
-        # Until the answer is there, the stream is not ours to use again: whatever happens, an answer that is still on
-        # its way must not be taken for the next one.
+        # The stream is not used again until the answer has arrived: whatever happens meanwhile, a late answer must not
+        # be taken for the answer of the next request.
         stream, self._stream = self._stream, None
         try:
             if stream is None:
@@ -134,14 +134,14 @@ class Connection:
         try:
             self._call("Close", self._pb.CloseRequest(session=self._session), self._pb.CloseReply, patience=1.0)
         except DPError:
-            pass  # a jail that is gone, or has forgotten the session, keeps nothing for it
+            pass  # a jail that is gone, or no longer knows the session, has nothing to free
         finally:
             if self._stream is not None:
                 self._stream.end()
             self._channel.close()
 
     def _in_session(self, work: Callable[[], T]) -> T:
-        """Do something in the session; in a new one if the jail no longer knows it."""
+        """Run some work in the session; in a new session if the jail no longer knows this one."""
         deadline = time.monotonic() + PATIENCE
         with self._lock:
             while True:
@@ -175,7 +175,7 @@ class Connection:
     def release(self, asks: list[Query], request: bytes | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
 
-        A request id of 16 bytes that was used before gives the answer of then, and costs nothing more.
+        If the request id (16 bytes) was used before, the answer is the same as then, and costs nothing more.
         """
         number = secrets.token_bytes(16) if request is None else request
         reply = self._in_session(lambda: self._send(number, asks))
@@ -200,13 +200,13 @@ class Connection:
             )
             return self._call("Release", request, self._pb.ReleaseReply)
         except BaseException:
-            # Whether the jail took the nodes is not known: they get new numbers next time, and the old ones go.
+            # Whether the jail has the nodes is unknown: they are sent again with new numbers, and the old ones freed.
             lost = [self._numbers.pop(id(each), None) for group in new for each in group]
             self._gone += gone + [sent.number for sent in lost if sent is not None]
             raise
 
     def _numbered(self, group: list[Node]) -> int:
-        """Number nodes that were not sent yet, one after the other; the number of the first."""
+        """Number nodes that were not sent yet, consecutively. Returns the first number."""
         first = self._next
         for number, each in enumerate(group, first):
             sent = Sent(each, self._forget)
@@ -216,7 +216,7 @@ class Connection:
         return first
 
     def _forgetting(self) -> Callable[[Any], None]:
-        """What is called when a node that was sent is gone."""
+        """The callback for when a sent node is freed."""
         me = weakref.ref(self)
 
         def forget(sent: Any) -> None:
@@ -245,6 +245,17 @@ class Connection:
                 out[balance.dataset] = _notion(balance).report(spent)
         return out
 
+    def left(self) -> dict[str, Any]:
+        """What this user may still spend on each data set; None where she has no limit of her own."""
+        out: dict[str, Any] = {}
+        for balance in self._balances():
+            rest = [
+                float(max(Fraction(m) - Fraction(x), Fraction(0)))
+                for m, x in zip(balance.limit, balance.spent, strict=False)
+            ]
+            out[balance.dataset] = None if not balance.limit else rest[0] if len(rest) == 1 else tuple(rest)
+        return out
+
     @contextmanager
     def limited(self, eps: Any, source: str | None) -> Iterator[None]:
         most = amount(eps, "the budget")
@@ -257,10 +268,10 @@ class Connection:
 
 
 class Sent(weakref.ref[Node]):
-    """A reference to a node that was sent, and its number."""
+    """A weak reference to a node that was sent, with its number."""
 
     __slots__ = ("node", "number")
-    node: int  # its id(), also when it is gone
+    node: int  # its id(), also after it is freed
     number: int
 
 
@@ -289,7 +300,7 @@ class Stream:
 
 
 def _refused(status: str, details: str) -> Exception:
-    """What a call of its own would have raised."""
+    """The error that a single call would have raised."""
     from privjail.server.wire.rpc import grpc
 
     class Refused(grpc.RpcError):  # type: ignore[misc]
@@ -319,7 +330,7 @@ def _public(answer: Any) -> Any:
 
 
 def _answer(e: Any) -> Any:
-    """The jail's own error as the wire carries it; None where gRPC speaks for itself."""
+    """The jail's error in a gRPC error; None if the error is gRPC's own."""
     try:
         name, what, plan, do = json.loads(e.details())
     except (ValueError, TypeError):
@@ -328,7 +339,7 @@ def _answer(e: Any) -> Any:
 
 
 def _error(e: Any) -> DPError:
-    """The jail's error, as if it had been raised here."""
+    """The jail's error as a Python exception."""
     answer = _answer(e)
     if answer is None:
         return _unreachable(e)

@@ -13,19 +13,24 @@ DPError                   privjail.util: anything below, and "The domain is unbo
 
 from __future__ import annotations
 
+import warnings
+
 from privjail.util import DPError
 
 __all__ = [
     "BudgetError",
     "BudgetExceeded",
     "DPError",
+    "DPWarning",
     "InternalError",
     "PlanError",
     "PrisonerError",
     "RefusedError",
     "RowsError",
     "SchemaError",
+    "UnknownName",
     "unbounded",
+    "warn",
 ]
 
 
@@ -43,6 +48,10 @@ class RefusedError(DPError):
 
 class PrisonerError(RefusedError, TypeError):
     """A private value was used where only a public one can stand."""
+
+
+class UnknownName(PlanError, AttributeError):
+    """A name that a private number does not have."""
 
 
 class BudgetError(DPError, ValueError):
@@ -64,3 +73,24 @@ class InternalError(DPError):
 def unbounded(plan: str | None = None) -> DPError:
     """The error for a value without finite sensitivity, in the words of the paper (section 3.2)."""
     return DPError("The domain is unbounded. Use clip().", plan=plan)
+
+
+class DPWarning(UserWarning):
+    """The program runs, but means something else than it seems; said from public facts only."""
+
+
+def warn(what: str) -> None:
+    """Tell the analyst, at her own line."""
+    warnings.warn(what, DPWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """How far up the first caller outside this package is."""
+    import sys
+
+    depth = 2
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("privjail."):
+        frame = frame.f_back
+        depth += 1
+    return depth

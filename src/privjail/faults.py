@@ -25,7 +25,7 @@ FILES = {
     errno.EACCES: FORBIDDEN,
     errno.EPERM: FORBIDDEN,
     errno.ENOENT: ("cannot be opened: no such file or folder", "check the path"),
-    errno.ENOTDIR: ("is below something that is no folder", "check the path"),
+    errno.ENOTDIR: ("is inside something that is not a folder", "check the path"),
     errno.EISDIR: ("is a folder, and a file is needed", "check the path"),
     errno.EEXIST: ("exists already", "use another name"),
     errno.ELOOP: ("is a symbolic link, which is not followed here", "name the file itself"),
@@ -41,7 +41,7 @@ ADDRESSES = {
 
 
 def explained(error: BaseException) -> DPError | None:
-    """An error of the machine, for whoever typed the command; None for one that is a fault of ours."""
+    """The message for an error of the machine; None for an error that is a bug of ours."""
     if isinstance(error, OSError):
         wrong, do = FILES.get(error.errno or 0, (f"cannot be used: {error.strerror or type(error).__name__}", None))
         where = repr(os.fspath(error.filename)) if isinstance(error.filename, (str, bytes, os.PathLike)) else "a file"
@@ -64,7 +64,7 @@ def _of_database(name: str) -> DPError:
     if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
         do = "see that the disk of its folder is neither full nor read-only, and that this user may write there"
         return DPError(f"a database file cannot be written ({name})", do=do)
-    do = "put the newest complete copy of its folder back: an older one would give out again what is spent"
+    do = "put the newest complete copy of its folder back: an older one would allow spent budget to be spent again"
     return DPError(f"a database file is damaged or cut short ({name})", do=do)
 
 
@@ -82,7 +82,7 @@ def disk_fault(folder: Path) -> tuple[str, str] | None:
 
 
 def check_listen(host: str, port: int, what: str) -> None:
-    """See that a server can listen on an address, by trying; gRPC's own words for a port that is taken are none."""
+    """Check that a server can listen on an address, by trying: gRPC does not say why it cannot."""
     address = f"{host}:{port}"
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

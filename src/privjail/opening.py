@@ -10,9 +10,10 @@ from typing import Any
 
 from privjail import session
 from privjail.budget.notions import Notion, PureDP
-from privjail.catalogue.schema import read_schema
+from privjail.catalogue.schema import UNDECLARED, read_schema
 from privjail.errors import PlanError, SchemaError
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.plan.domain import Domain
 
 _frame_numbers = itertools.count(1)
 _held_files: dict[str, int] = {}  # open handles: no other file can get the inode of one that was deleted meanwhile
@@ -23,6 +24,8 @@ def open_csv(path: Any, sep: str, schema: Any, budget: Any, unit: str | None, mo
     remote = _remote(path, schema, budget, unit, most)
     if remote is not None:
         return remote
+    if session.rehearsing() is not None:
+        return _rehearsed(path, sep, schema, budget, unit, most)
     from privjail.catalogue.files import read_csv_text
 
     frame = read_csv_text(Path(path), sep)
@@ -34,6 +37,8 @@ def open_parquet(path: Any, schema: Any, budget: Any, unit: str | None, most: in
     remote = _remote(path, schema, budget, unit, most)
     if remote is not None:
         return remote
+    if session.rehearsing() is not None:
+        return _rehearsed(path, None, schema, budget, unit, most)
     from privjail.catalogue import files
 
     frame = files.open_parquet(Path(path))
@@ -60,12 +65,53 @@ def open_here(
     """Enforce the schema and hand the data set to the jail of this process."""
     from privjail.catalogue.load import enforce
 
-    if most is not None and (unit is None or type(most) is not int or most < 1):
-        raise PlanError("max_rows_per_unit needs unit= a column, and a whole number ≥ 1")
-    whose = Unit() if unit is None else Unit(unit, most)
+    whose, rehearsal = _unit(unit, most), session.rehearsing()
+    if rehearsal is not None:
+        frame = frame.clear()  # only the types of its columns count
     held, domains = enforce(frame, read_schema(schema), whose)
     dataset = Dataset(identity, name, tuple(domains.items()), whose)
+    if rehearsal is not None:
+        return rehearsal.open(dataset, _notion(budget))
     return session.open_frame(dataset, held, _notion(budget))
+
+
+def _unit(unit: str | None, most: int | None) -> Unit:
+    if most is not None and (unit is None or type(most) is not int or most < 1):
+        raise PlanError("max_rows_per_unit needs unit= a column, and a whole number ≥ 1")
+    return Unit() if unit is None else Unit(unit, most)
+
+
+def _rehearsed(path: Any, sep: str | None, schema: Any, budget: Any, unit: str | None, most: int | None) -> Source:
+    """A file in a rehearsal: its columns come from the schema, and it is not opened.
+
+    Without a schema the names of the columns are read from the header of a CSV file, which is public.
+    """
+    rehearsal = session.rehearsing()
+    assert rehearsal is not None
+    declared, whose = read_schema(schema), _unit(unit, most)
+    domains: dict[str, Domain] = {name: column.domain for name, column in declared.items()}
+    if not declared:
+        if sep is None:
+            raise SchemaError("a rehearsal knows the columns of this file from a schema only", do="give schema=")
+        domains = dict.fromkeys(_header(Path(path), sep), UNDECLARED.domain)
+    if unit is not None and unit not in domains:
+        domains[unit] = UNDECLARED.domain
+    try:
+        stat = os.stat(path)
+        identity = _identity(stat.st_dev, stat.st_ino)
+    except OSError:
+        identity = f"rehearsal:{os.path.realpath(path)}"
+    return rehearsal.open(Dataset(identity, str(path), tuple(domains.items()), whose), _notion(budget))
+
+
+def _header(path: Path, sep: str) -> list[str]:
+    import csv
+
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return next(csv.reader(file, delimiter=sep), [])
+    except OSError:
+        raise SchemaError(f"there is no file {path.name!r}, and no schema", do="give schema=") from None
 
 
 def _remote(path: Any, *given: Any) -> Source | None:
@@ -88,10 +134,14 @@ def _file_identity(path: Any) -> str:
     except OSError:
         raise SchemaError(f"there is no file {Path(path).name!r}") from None
     stat = os.fstat(handle)
-    identity = "file:" + hashlib.sha256(f"{stat.st_dev}:{stat.st_ino}".encode()).hexdigest()
+    identity = _identity(stat.st_dev, stat.st_ino)
     if _held_files.setdefault(identity, handle) != handle:
         os.close(handle)
     return identity
+
+
+def _identity(device: int, inode: int) -> str:
+    return "file:" + hashlib.sha256(f"{device}:{inode}".encode()).hexdigest()
 
 
 def _notion(budget: Any) -> Notion | None:

@@ -1,8 +1,8 @@
 """The only exit: derive, charge, run, add noise.
 
-Everything that leaves the jail passes ``Jail.release``. The order is fixed: what can be refused is refused
-from public facts; then the ledger is charged; only then is data touched and noise drawn. A release that
-fails after the charge stays charged: the data was touched.
+Every answer passes ``ReleaseGate.release``. The order is fixed: queries are checked, and refused, from public facts;
+then the ledger is charged; only then is data read and noise drawn. A release that fails after the charge stays charged,
+because the data was read.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Query:
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A line of the audit log: what was asked and charged, never what came out.
+    """A line of the audit log: what was asked and charged, never the answer.
 
-    It keeps the words and not the plan: a session's plans would fill the memory.
+    It holds the text of the plan, not the plan itself: the plans of a long session would fill the memory.
     """
 
     at: datetime.datetime
@@ -64,16 +64,16 @@ class ReleaseGate:
     engine: Engine
     ledger: Ledger = field(default_factory=Ledger)
     noise: Noise = field(default_factory=Noise)
-    audit: list[Entry] | None = field(default_factory=list)  # None: the ledger keeps the log
+    audit: list[Entry] | None = field(default_factory=list)  # None: the log is kept by the ledger
     _known: dict[str, Dataset] = field(default_factory=dict, repr=False)
     _opening: Any = field(default_factory=threading.Lock, repr=False)
-    _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not made for threads
+    _running: Any = field(default_factory=threading.Lock, repr=False)  # the engine's cache is not thread-safe
 
     def open(self, dataset: Dataset, held: Held, notion: Notion | None) -> Source:
-        """Take in a data set whose rows already keep what its schema promises.
+        """Hold a data set whose schema has already been enforced on its rows.
 
-        One identity is one account, under the name, budget and unit of protection that it was first
-        opened with: another name (a link, another spelling of a path) finds what was already spent.
+        Each identity has one account, with the name, budget and unit of protection that it was first opened with.
+        So under another name (a link, another spelling of the path) the same budget is used.
         """
         with self._opening:
             first = self._known.setdefault(dataset.identity, dataset)
@@ -90,7 +90,7 @@ class ReleaseGate:
         return source
 
     def release(self, asks: Sequence[Query]) -> list[Any]:
-        """Answer several asks at once: all are charged, or none."""
+        """Answer several queries at once: all are charged, or none."""
         if not asks:
             raise PlanError("there is nothing to release")
         for ask in asks:
@@ -110,17 +110,18 @@ class ReleaseGate:
 
 
 def where_charged(ask: Query, notion_of: Callable[[Cell], Notion]) -> list[Charge]:
-    """Where an ask is charged, and how much: a function of the program and the schema only.
+    """Where a query is charged, and how much. This depends on the program and the schema only.
 
     A loss that is not proportional to the distance is charged above the first partition in which one
     privacy unit may have rows in several groups.
     """
     out: list[Charge] = []
-    for root in dict.fromkeys(cell.root for cell in ask.value.cells):
+    touched = ask.value.cells
+    for root in dict.fromkeys([cell.root for cell in touched]):
         notion = notion_of(root)
-        cells = [cell for cell in ask.value.cells if cell.root is root]
+        cells = [cell for cell in touched if cell.root is root]
         if ask.value.has_constant_bound or not ask.mechanism.proportional(notion, ask.value):
             cells = [cell.unsplit() for cell in cells]
         cost = notion.cost(ask.mechanism.loss)
-        out.extend((cell, cost) for cell in charged(cells))
+        out += [(cell, cost) for cell in charged(cells)]
     return out

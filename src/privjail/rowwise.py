@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
-from privjail.errors import PlanError, RowsError
+from privjail.errors import PlanError, RowsError, warn
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Carried, Constant
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.isin import IsIn
 from privjail.ops.columns.logic import negation
+from privjail.ops.columns.where import FillNull
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.domain import BoolDomain, TextDomain, UntypedDomain
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    OrdinalDomain,
+    TextDomain,
+    TimeDomain,
+    UntypedDomain,
+    type_name,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node
 from privjail.plan.rows import Rows
@@ -64,6 +76,11 @@ def typed(expr: Expr, other: Any = None) -> Expr:
 
 def numeric(expr: Expr) -> Expr:
     """A column as numbers: untyped text is parsed, true/false counts as 1 and 0."""
+    if isinstance(expr.domain, (TimeDomain, OrdinalDomain)):
+        raise PlanError(
+            f"{type_name(expr.domain)} values are no numbers",
+            do="take numbers of them: .dt.days, .dt.total_seconds(), .dt.year; count them by groupby or value_counts",
+        )
     if isinstance(expr.domain, UntypedDomain):
         return Cast(expr, "Float64")
     return Cast(expr, "Int64") if isinstance(expr.domain, BoolDomain) else expr
@@ -89,7 +106,9 @@ def same_rows(*operands: tuple[Rows, Expr]) -> tuple[Rows, list[Expr]]:
             do="take both from the same table: filter, sort or slice the table, not its columns",
         )
     windows = [r for r in rows if isinstance(r, Window)]
-    wide = Window(plain.pop(), max(w.before for w in windows), max(w.after for w in windows))
+    own = [0] if len(windows) < len(rows) else []  # a column that is not shifted sees its own row
+    before, after = max(own + [w.before for w in windows]), max(own + [w.after for w in windows])
+    wide = Window(plain.pop(), before, after)
     return wide, [into_window(r, e, wide) for r, e in operands]
 
 
@@ -117,17 +136,56 @@ def _moved(field: Any, old: Window, new: Window) -> Any:
 
 
 def compared(op: str, a: Expr, b: Expr | Any) -> Expr:
-    """a op b, where != and ≤ and ≥ are negations of ==, > and <."""
+    """a op b, where != and ≤ and ≥ are negations of ==, > and <.
+
+    As in pandas: a missing number, or truth value, makes the result missing; a missing category, text or date
+    compares as false, and as true for !=.
+    """
     if not isinstance(b, Node):
         value = literal(b)
         a, right = typed(a, value.value), value
+        _warn_of_no_category(a.domain, value.value)
     else:
         a, right = _both_typed(a, b)  # type: ignore[arg-type, assignment]
     if isinstance(a.domain, BoolDomain) and op in ("<", ">", "<=", ">="):
         raise PlanError("true/false columns can only be tested for equality")
+    if _false_if_missing(a, right):
+        return _never_missing(op, a, right)
+    return _compared(op, a, right)
+
+
+def _compared(op: str, a: Expr, right: Expr | Lit) -> Expr:
     if op in ("==", "<", ">"):
         return Compare(op, a, right)
     return negation(Compare({"!=": "==", "<=": ">", ">=": "<"}[op], a, right))
+
+
+def _false_if_missing(a: Expr, right: Expr | Lit) -> bool:
+    nullable = a.domain.nullable or (not isinstance(right, Lit) and right.domain.nullable)
+    return nullable and isinstance(a.domain, (CategoryDomain, TextDomain, TimeDomain, OrdinalDomain))
+
+
+def _never_missing(op: str, a: Expr, right: Expr | Lit) -> Expr:
+    """The comparison, false where an operand is missing; a != b is true there, as the negation of a == b."""
+    if op == "!=":
+        return negation(_never_missing("==", a, right))
+    plain = _compared(op, a, right)  # which checks the operands, too
+    if op == "==" and isinstance(right, Lit) and not isinstance(a.domain, OrdinalDomain):
+        return IsIn(a, (right,))  # decides the same cells as ==
+    return FillNull(plain, Constant(Lit.of(False)))
+
+
+def _warn_of_no_category(domain: Domain, value: Any) -> None:
+    """A text that is none of the column's categories is equal to no row: mostly a misspelling."""
+    if not isinstance(domain, CategoryDomain) or not isinstance(value, str) or domain.code(value) is not None:
+        return
+    labels = [label for label in domain.categories if isinstance(label, str)]
+    if not labels:
+        return
+    near = get_close_matches(value.lower(), [label.lower() for label in labels], 1)
+    nearest = next((label for label in labels if near and label.lower() == near[0]), None)
+    shown = f"did you mean {nearest!r}?" if nearest else f"the categories are {', '.join(map(repr, labels[:10]))}"
+    warn(f"{value!r} is no category of this column, so it equals no row; {shown}")
 
 
 def _both_typed(a: Expr, b: Expr) -> tuple[Expr, Expr]:

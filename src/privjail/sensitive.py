@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail import session
+from privjail.answers import noisy
+from privjail.answers.answer import Answer, Facts
 from privjail.budget.amounts import amount, exact, probability
-from privjail.errors import PlanError, PrisonerError
+from privjail.errors import PlanError, PrisonerError, UnknownName
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -23,6 +26,7 @@ from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 from privjail.release import Query
 
+min_of = min  # this module has a min of private numbers
 _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"}
 
 
@@ -134,7 +138,7 @@ class Sensitive(Prisoner, Generic[Public]):
     # -- the way out
 
     def reveal(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
     ) -> Public:
         """Release the value with noise, and pay for it.
 
@@ -147,10 +151,12 @@ class Sensitive(Prisoner, Generic[Public]):
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
     def error(
-        self, *, eps: Any = None, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None,
         confidence: float = 0.95,
     ) -> float:  # fmt: skip
-        """How far the released value will be off, with this confidence, before anything is paid.
+        """How far the released value (of a vector: each element) will be off at most, with this confidence.
+
+        Asking is free. Elements of different sensitivity get noise of different scale: the largest counts here.
 
         >>> df.shape[0].error(eps=0.1)
         30.0
@@ -159,7 +165,10 @@ class Sensitive(Prisoner, Generic[Public]):
         chosen.check(self._value)
         if not 0 < confidence < 1:
             raise PlanError(f"confidence must lie strictly between 0 and 1, got {confidence}")
-        return float(chosen.error(self._value, confidence))
+        scaled, factors = noisy.equalised(self._value) if isinstance(chosen, (Laplace, Gaussian)) else (None, [])
+        if scaled is None:
+            return float(chosen.error(self._value, confidence))
+        return float(chosen.error(scaled, confidence) / min_of(map(float, factors)))
 
     def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
         """The eps at which Laplace noise is off by at most ``error``, with this confidence.
@@ -177,21 +186,28 @@ class Sensitive(Prisoner, Generic[Public]):
         return high
 
     def _release(self, mechanism: Mechanism) -> Public:
-        return self._public(session.release([Query(self._value, mechanism)])[0])
+        return self._public(*noisy.release(self._value, mechanism))
 
-    def _public(self, answer: Any) -> Public:
-        """The answer as the analyst gets it."""
+    def _public(self, answer: Any, facts: list[Facts]) -> Public:
+        """The answer as the analyst gets it, with what is known about each number."""
         raise TypeError
 
 
-class Number(Sensitive[float]):
+class Number(Sensitive[Answer]):
     """A private number."""
 
     def _wrap(self, value: Value) -> Self:
         return number(value)  # type: ignore[return-value]  # a whole number times 0.5 is none any more
 
-    def _public(self, answer: Any) -> float:
-        return float(answer)
+    if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
+
+        def __getattr__(self, name: str) -> Any:
+            near = [] if name.startswith("_") else get_close_matches(name, dir(self), 3)
+            do = f"did you mean {', '.join(near)}?" if near else "release it first: .reveal(eps=0.1)"
+            raise UnknownName(f"a private number has no {name!r}", do=do)
+
+    def _public(self, answer: Any, facts: list[Facts]) -> Answer:
+        return Answer(answer, facts[0])
 
 
 class SensitiveInt(Number):
@@ -276,9 +292,9 @@ def _product(axes: tuple[tuple[Any, ...], ...]) -> Iterable[tuple[Any, ...]]:
 @overload
 def laplace_mechanism(prisoner: Sensitive[Public], *, eps: Any) -> Public: ...
 @overload
-def laplace_mechanism(prisoner: Mapping[Key, Any], *, eps: Any) -> dict[Key, float]: ...
+def laplace_mechanism(prisoner: Mapping[Key, Any], *, eps: Any) -> dict[Key, Answer]: ...
 @overload
-def laplace_mechanism(prisoner: list[Any] | tuple[Any, ...], *, eps: Any) -> list[float]: ...
+def laplace_mechanism(prisoner: list[Any] | tuple[Any, ...], *, eps: Any) -> list[Answer]: ...
 def laplace_mechanism(prisoner: Any, *, eps: Any) -> Any:
     """Release a private number or vector with Laplace noise.
 
@@ -297,11 +313,11 @@ def gaussian_mechanism(
 @overload
 def gaussian_mechanism(
     prisoner: Mapping[Key, Any], *, eps: Any = None, delta: Any = None, rho: Any = None
-) -> dict[Key, float]: ...
+) -> dict[Key, Answer]: ...
 @overload
 def gaussian_mechanism(
     prisoner: list[Any] | tuple[Any, ...], *, eps: Any = None, delta: Any = None, rho: Any = None
-) -> list[float]: ...
+) -> list[Answer]: ...
 def gaussian_mechanism(prisoner: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
     """Release a private number or vector with Gaussian noise, for ``eps`` and ``delta``, or for ``rho``.
 
@@ -316,25 +332,50 @@ def reveal_all(prisoners: Sensitive[Public], *, eps: Any = None, delta: Any = No
 @overload
 def reveal_all(
     prisoners: Mapping[Key, Any], *, eps: Any = None, delta: Any = None, rho: Any = None
-) -> dict[Key, float]: ...
+) -> dict[Key, Answer]: ...
 @overload
 def reveal_all(
     prisoners: list[Any] | tuple[Any, ...], *, eps: Any = None, delta: Any = None, rho: Any = None
-) -> list[float]: ...
+) -> list[Answer]: ...
 def reveal_all(prisoners: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Any:
     """Release several private numbers at once, for one price and in one step.
 
+    Each number gets noise by its own scale, as if it were alone with an equal share of the price. ``eps`` may also be
+    a dict, or a list, with an ε for each number; they add up to the price.
+
     >>> x = pj.reveal_all({"rows": df.shape[0], "days": df["days"].sum()}, eps=1)
+    >>> y = pj.reveal_all({"rows": df.shape[0], "days": df["days"].sum()}, eps={"rows": 0.1, "days": 0.9})
     """
+    if isinstance(eps, (Mapping, list, tuple)):
+        return _shared(prisoners, eps, delta, rho)
     return _additive(prisoners, _mechanism(eps, delta, rho, None), "reveal_all")
+
+
+def _shared(x: Any, eps: Any, delta: Any, rho: Any) -> Any:
+    """Several numbers, with an ε for each."""
+    if (delta, rho) != (None, None):
+        raise PlanError("an eps for each number is for Laplace noise", do="leave out delta and rho")
+    if isinstance(x, (Prisoner, int, float)) or isinstance(x, Mapping) != isinstance(eps, Mapping):
+        raise PlanError("an eps for each number needs a dict of numbers and a dict of eps, or two lists")
+    keys, vector = _values(x, "reveal_all")
+    if isinstance(eps, Mapping) and set(eps) != set(keys) or len(eps) != len(keys):
+        raise PlanError("eps needs one entry for each number", do=f"the numbers are {keys[:10]}")
+    each = [amount(eps[key]) for key in keys]
+    total = sum(each, Fraction(0))
+    answers = _answers(vector, Laplace(total), [share / total for share in each])
+    return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
 
 
 def _additive(x: Any, mechanism: Mechanism, verb: str) -> Any:
     if isinstance(x, (Prisoner, int, float)):
         return _need_sensitive(x, verb)._release(mechanism)
     keys, vector = _values(x, verb)
-    answers = session.release([Query(vector, mechanism)])[0]
+    answers = _answers(vector, mechanism, None)
     return dict(zip(keys, answers, strict=True)) if isinstance(x, Mapping) else answers
+
+
+def _answers(vector: Value, mechanism: Mechanism, weights: list[Fraction] | None) -> list[Answer]:
+    return [Answer(x, facts) for x, facts in zip(*noisy.release(vector, mechanism, weights), strict=True)]
 
 
 @overload

@@ -1,15 +1,17 @@
-"""Who answers releases: a jail in this process, or one that was connected to."""
+"""Sends releases to the jail of this process, or to the connected one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from privjail import records
 from privjail.budget.amounts import amount
-from privjail.budget.notions import Notion
+from privjail.budget.notions import Cost, Notion
 from privjail.engines.held import Held
 from privjail.errors import DPError, InternalError
 from privjail.ops.rows.source import Dataset, Source
@@ -18,9 +20,21 @@ from privjail.release import Query, ReleaseGate
 if TYPE_CHECKING:
     from privjail.client import Connection
 
-_connection: Connection | None = None
 
-#: called with the asks before each release; what they return is called once it has been answered
+class StandIn(Protocol):
+    """What answers in place of a jail in a rehearsal."""
+
+    gate: ReleaseGate
+
+    def open(self, dataset: Dataset, notion: Notion | None) -> Source: ...
+
+    def release(self, asks: list[Query]) -> list[Any]: ...
+
+
+_connection: Connection | None = None
+_stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
+
+#: Each is called with the queries before a release, and returns a function that is called after the answer.
 witnesses: list[Callable[[list[Query]], Callable[[], None]]] = []
 
 
@@ -33,12 +47,12 @@ def jail() -> ReleaseGate:
 
 
 def connection() -> Connection | None:
-    """The jail that this program is connected to, if it is."""
+    """The connection to a jail, or None."""
     return _connection
 
 
 def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
-    """Connect to a jail; from here on data sets are opened there, by name.
+    """Connect to a jail. From then on data sets are opened there, by name.
 
     ``address``: the connection file that the curator gave, or host:port with ``token=`` and ``certificate=``.
     """
@@ -58,20 +72,34 @@ def disconnect() -> None:
         ended.close()
 
 
+def rehearsing() -> StandIn | None:
+    """What answers instead of a jail, if this program is being rehearsed."""
+    return _stand_in
+
+
+def stand_in(with_: StandIn | None) -> None:
+    """Put something in place of the jail, or the jail back in its place."""
+    global _stand_in
+    _stand_in = with_
+
+
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
     return jail().open(dataset, held, notion)
 
 
 def release(asks: list[Query]) -> list[Any]:
-    """Answer several asks at once, or fail with an error made from public facts only."""
-    prepared = [witness(asks) for witness in witnesses]
+    """Answer several queries at once, or fail with an error that is made from public facts only."""
+    prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
     answers = _released(asks)
     for answered in prepared:
         answered()
+    records.record(asks, answers)
     return answers
 
 
 def _released(asks: list[Query]) -> list[Any]:
+    if _stand_in is not None:
+        return _stand_in.release(asks)
     if _connection is not None:
         return _connection.release(asks)
     try:
@@ -80,7 +108,7 @@ def _released(asks: list[Query]) -> list[Any]:
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
-    # Outside the except block: what failed inside, and its message, may speak of data (V-24, V-29).
+    # Outside the except block: the inner error must not be attached, its message may contain data (V-24, V-29).
     raise InternalError(
         "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
     )
@@ -89,19 +117,59 @@ def _released(asks: list[Query]) -> list[Any]:
 def consumed_privacy_budget() -> dict[str, Any]:
     """What each data set has cost so far.
 
-    ε for a pure budget, (ε, δ) for an approximate or a Rényi one, or ρ: in process and through a jail alike.
+    ε for a pure budget, (ε, δ) for an approximate or a Rényi one, ρ for zCDP; in process and over a connection alike.
     """
+    if _stand_in is not None:
+        return _reported(_stand_in.gate)
     if _connection is not None:
         return _connection.consumed()
-    return {a.name: a.notion.report(a.total()) for a in jail().ledger.accounts()}
+    return _reported(jail())
+
+
+def _reported(gate: ReleaseGate) -> dict[str, Any]:
+    return {a.name: a.notion.report(a.total()) for a in gate.ledger.accounts()}
+
+
+class Budgets(dict[str, Any]):
+    """What is left of each budget, by data set; None where there is no limit."""
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        shown = {name: "no limit" if rest is None else str(rest) for name, rest in self.items()}
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{rest}</td></tr>" for name, rest in shown.items())
+        return f"<table><thead><tr><th>data set</th><th>left</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def budget_left() -> dict[str, Any]:
+    """What may still be spent on each data set: ε, (ε, δ), ρ, or None where there is no limit.
+
+    Through a jail: of the analyst's own share. Others may spend, too, where a limit is shared.
+
+    >>> left = pj.budget_left()
+    """
+    if _stand_in is None and _connection is not None:
+        return Budgets(_connection.left())
+    if _stand_in is None and not jail.cache_info().currsize:
+        return Budgets()  # nothing was opened yet
+    gate = jail() if _stand_in is None else _stand_in.gate
+    return Budgets({a.name: left(a.notion.limit, a.total()) for a in gate.ledger.accounts()})
+
+
+def left(limit: Cost | None, spent: Cost) -> Any:
+    """A limit less what was spent, in the components of the notion: one number, or several."""
+    if limit is None:
+        return None
+    rest = tuple(float(max(most - x, Fraction(0))) for most, x in zip(limit, spent, strict=True))
+    return rest[0] if len(rest) == 1 else rest
 
 
 @contextmanager
 def budget(eps: Any, source: str | None = None) -> Iterator[None]:
     """Let a block of code add at most this much to what each data set (or one of them) has cost."""
-    if _connection is not None:
+    if _connection is not None and _stand_in is None:
         with _connection.limited(eps, source):
             yield
     else:
-        with jail().ledger.limited(amount(eps, "the budget"), source):
+        with (jail() if _stand_in is None else _stand_in.gate).ledger.limited(amount(eps, "the budget"), source):
             yield

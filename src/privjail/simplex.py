@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy.typing as npt
-
 import numpy as np
+import numpy.typing as npt
 
 
 def nearest_on_simplex(

@@ -129,7 +129,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "jail" / "ledger.sqlite").unlink()
     assert "the ledger is gone" in run(tmp_path, "budget")
     (tmp_path / "jail" / "jail.json").unlink()
-    assert "is no jail" in run(tmp_path, "serve", "--port", "0")
+    assert "is not a jail" in run(tmp_path, "serve", "--port", "0")
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000])

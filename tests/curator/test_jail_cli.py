@@ -218,7 +218,7 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("budget", "--jail", "nowhere"), "is no jail"),
+        (("budget", "--jail", "nowhere"), "is not a jail"),
         (("init", "jail"), "is a jail already"),
         (("init", "parts"), "not empty"),
         (("init", "new", "--host", "ex ämple"), "host name"),

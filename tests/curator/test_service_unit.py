@@ -117,7 +117,7 @@ def test_under_the_unit_a_jail_that_is_killed_loses_no_answer_v37(tmp_path: Path
     folder.ledger.refresh()
 
     assert error is None
-    assert not folder.state.lost
+    assert not any(entry.lost for entry in folder.state.requests.values())
     assert (tmp_path / "said").read_text() == ""
 
 
@@ -128,6 +128,6 @@ def test_a_jail_that_cannot_read_the_boot_id_says_so_and_stays_safe_v37(tmp_path
         error = answered_after_a_kill(tmp_path, zygote, folder)
     folder.ledger.refresh()
 
-    assert len(folder.state.lost) == 1 and "it stays charged" in str(error)
+    assert sum(entry.lost for entry in folder.state.requests.values()) == 1 and "it stays charged" in str(error)
     said = (tmp_path / "said").read_text()
     assert said.count("boot_id cannot be read") == 2 and "no ProcSubset=pid in its unit" in said

@@ -32,15 +32,16 @@ def jail(tmp_path: Path) -> JailFolder:
 
 
 def spend(jail: JailFolder, eps: Fraction) -> None:
-    body = {
+    asked = {
         "type": "charge",
         "user": "ann",
         "request": "r",
         "digest": "d",
-        "charges": [["people", [], [str(eps)]]],
+        "kept": 0,
+        "groups": ["lab"],
         "program": [],
     }
-    jail.ledger.record(body)
+    jail.ledger.record({**asked, "charges": [["people", [], [str(eps)]]]})
 
 
 def test_data_sets_users_and_groups(jail: JailFolder) -> None:

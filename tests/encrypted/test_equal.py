@@ -16,7 +16,7 @@ from privjail.encrypted import analyst
 from privjail.encrypted.numbers import MOST_BINS, P, uniform
 from privjail.encrypted.owner import Submitter
 from privjail.encrypted.records import Sum
-from privjail.histograms import Law, PrivateHistogram, block_tree as ours
+from privjail.histograms import Law, PrivateHistogram, block_tree
 
 from .parties import Parties
 
@@ -48,13 +48,15 @@ def put(parties: Parties, counts: Any) -> None:
         database.close()
 
 
-def plain_ours(counts: Any, eps: Fraction, neighbours: str, *noise: Given, purpose: str = "both") -> PrivateHistogram:
-    split = ours.split(eps, len(counts), neighbours, purpose)
+def plain_block_tree(
+    counts: Any, eps: Fraction, neighbours: str, *noise: Given, purpose: str = "both"
+) -> PrivateHistogram:
+    split = block_tree.split(eps, len(counts), neighbours, purpose)
     leaves = counts + sum(np.array(n.drawn[split.leaf_scale]) for n in noise)
-    blocks = ours.block_sums(counts) + sum(np.array(n.drawn[split.block_scale]) for n in noise)
+    blocks = block_tree.block_sums(counts) + sum(np.array(n.drawn[split.block_scale]) for n in noise)
     laws = Law.of(split.leaf_scale, 2), Law.of(split.block_scale, 2)
     total = int(counts.sum()) if neighbours == "replace" else None
-    return ours.estimate(leaves, blocks, 128, *laws, neighbours=neighbours, epsilons=split.epsilons, total=total)
+    return block_tree.estimate(leaves, blocks, 128, *laws, neighbours=neighbours, epsilons=split.epsilons, total=total)
 
 
 def plain_partition(counts: Any, eps: Fraction, distance: int, *noise: Given) -> tuple[Any, Any, Any]:
@@ -90,7 +92,13 @@ def random_counts(rng: Any, bins: int) -> Any:
 
 
 def compare_both(
-    where: Path, bins: int, neighbours: str, counts: Any, eps: Any, seed: int, methods: Any = ("ours", "partition")
+    where: Path,
+    bins: int,
+    neighbours: str,
+    counts: Any,
+    eps: Any,
+    seed: int,
+    methods: Any = ("block_tree", "partition"),
 ) -> None:
     parties = Parties(where, bins=bins, neighbours=neighbours, budget=100)
     put(parties, counts)
@@ -98,9 +106,9 @@ def compare_both(
         d, c = Given(2 * seed + i), Given(2 * seed + i + 10**6)
         with parties.in_threads(d, c):
             found = analyst.publish(parties.study, parties.tickets.operator(), method, method, eps)
-        if method == "ours":
+        if method == "block_tree":
             assert json.loads(found.to_json()) == json.loads(
-                plain_ours(counts, Fraction(eps), neighbours, d, c).to_json()
+                plain_block_tree(counts, Fraction(eps), neighbours, d, c).to_json()
             )
         else:
             distance = 1 if neighbours == "add-remove" else 2
@@ -133,8 +141,8 @@ def test_both_servers_divide_epsilon_by_what_the_histogram_is_for(tmp_path: Path
     put(parties, counts)
     d, c = Given(3), Given(4)
     with parties.in_threads(d, c):
-        found = analyst.publish(parties.study, parties.tickets.operator(), "r", f"ours for {purpose}", 1)
-    plain = plain_ours(counts, Fraction(1), "add-remove", d, c, purpose=purpose)
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", f"block_tree for {purpose}", 1)
+    plain = plain_block_tree(counts, Fraction(1), "add-remove", d, c, purpose=purpose)
     assert json.loads(found.to_json()) == json.loads(plain.to_json())
 
 
@@ -143,9 +151,9 @@ def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
     values = [0, 8, 8, None, 3, 3, 3, None, 1]
     with parties.in_threads(Given(1), Given(2)), Submitter(parties.study) as submitter:
         report = submitter.submit(parties.records(values), batch=4)
-        found = analyst.publish(parties.study, parties.tickets.operator(), "a", "ours", 2)
+        found = analyst.publish(parties.study, parties.tickets.operator(), "a", "block_tree", 2)
     d, c = Given(1), Given(2)
-    split = ours.split(2, 9)
+    split = block_tree.split(2, 9)
     for given in (d, c):
         given(split.leaf_scale, 9)
         given(split.block_scale, 1)
@@ -154,5 +162,5 @@ def test_records_of_real_owners_add_up(tmp_path: Path) -> None:
     assert report.kept == 9
     assert (
         found.released["leaves"].tolist()
-        == plain_ours(counts, Fraction(2), "add-remove", d, c).released["leaves"].tolist()
+        == plain_block_tree(counts, Fraction(2), "add-remove", d, c).released["leaves"].tolist()
     )

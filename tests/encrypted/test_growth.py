@@ -24,7 +24,9 @@ def test_submissions_cost_a_constant_and_a_part_that_is_linear_in_bins_and_recor
 
 
 def test_a_release_does_not_depend_on_records_and_is_linear_in_bins():
-    few, more, wider = (counted(bins, n, methods=("ours",))["ours"] for bins, n in ((16, 1), (16, 9), (48, 1)))
+    few, more, wider = (
+        counted(bins, n, methods=("block_tree",))["block_tree"] for bins, n in ((16, 1), (16, 9), (48, 1))
+    )
     for name in ("bytes to D", "noise drawn"):
         assert few[name] == more[name]
     assert wider["bytes to D"] - few["bytes to D"] in (4 * 32, 4 * 32 + 1)  # a length of one byte or two

@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 def counts(parties: Parties, name: str) -> Any:
     """What is published without noise."""
-    found = analyst.publish(parties.study, parties.tickets.operator(), name, "ours", 1)
+    found = analyst.publish(parties.study, parties.tickets.operator(), name, "block_tree", 1)
     return found.released["leaves"].tolist()
 
 

@@ -179,7 +179,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, epsi
     monkeypatch.setattr(release.Release, "_masked", changed)
     with parties.in_threads(draw_c=lambda scale, n: [0] * n), Submitter(parties.study) as submitter:
         submitter.submit(parties.records(np.repeat(np.arange(64), counts)))
-        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", epsilon)
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "block_tree", epsilon)
     return counts, found.released["leaves"]
 
 
@@ -205,7 +205,7 @@ def test_a_sum_of_other_records_is_refused(parties, cheat):
         sent(parties, (f"known to both {i}", good(parties)))
     masked = uniform(P, BINS).astype("<u4").tobytes()
     for chain in (bytes(32), b""):
-        request = pb.ShareRequest(release="other", method="ours", epsilon="1", masked=masked, chain=chain)
+        request = pb.ShareRequest(release="other", method="block_tree", epsilon="1", masked=masked, chain=chain)
         with pytest.raises(RecordsMoved):
             cheat.caller.call("Share", request, pb.ShareReply)
 
@@ -219,16 +219,16 @@ def test_a_server_on_an_old_copy_of_its_records_is_noticed(tmp_path: Path, serve
     state, ticket = tmp_path / server / "state.sqlite", parties.tickets.operator()
     with parties.in_threads():
         sent(parties, ("early", good(parties)))
-        analyst.publish(parties.study, ticket, "first", "ours", 1)
+        analyst.publish(parties.study, ticket, "first", "block_tree", 1)
     shutil.copy(state, tmp_path / "old")
     with parties.in_threads():
         sent(parties, ("late", good(parties)))
-        analyst.publish(parties.study, ticket, "second", "ours", 1)
+        analyst.publish(parties.study, ticket, "second", "block_tree", 1)
     for each in (tmp_path / server).glob("state.sqlite*"):
         each.unlink()
     shutil.copy(tmp_path / "old", state)
     with parties.in_threads(), pytest.raises(DPError, match="old copy"):
-        analyst.publish(parties.study, ticket, "third", "ours", 1)
+        analyst.publish(parties.study, ticket, "third", "block_tree", 1)
 
 
 # -- partition: both tests of a pair of neighbours stand on the same noisy difference
@@ -317,7 +317,7 @@ def fitted(parties: Parties, plain: Any) -> bytes:
     opened = onehot.opening(onehot.sketches(values[None], seed)[0], shares[0])
     answer = records.answers(pad[None], a[None], b[None], opened, seed)
     promised = records.opening_hash(part, onehot.spelled(opened)[0])
-    sealed = envelope.sealed(made.receiver, made.study, key + promised)
+    sealed = envelope.sealed(made.receiver, made.study, key + promised, os.urandom(32))
     return b"".join([packed_values(values), blind, name, records.answer_hash(name, answer[0]), masks, sealed])
 
 

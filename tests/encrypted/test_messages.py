@@ -30,7 +30,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, server: str, na
     parties = Parties(tmp_path, bins=BINS)
     with parties.in_threads():
         sent(parties, *((f"o{i}", good(parties)) for i in range(3)))
-        analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", 1)
+        analyst.publish(parties.study, parties.tickets.operator(), "r", "block_tree", 1)
     path = tmp_path / server / name
     for log in path.parent.glob(f"{name}-*"):
         log.unlink()

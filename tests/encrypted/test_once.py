@@ -16,7 +16,7 @@ from privjail.errors import DPError
 from .parties import Parties
 
 
-@pytest.mark.parametrize("method", ["ours", "partition"])
+@pytest.mark.parametrize("method", ["block_tree", "partition"])
 def test_a_shift_by_the_decryption_server_does_not_get_past_the_other_noise(tmp_path: Path, method: str) -> None:
     """D shifts counts to the edge of the range: x ≤ 2 stays, x > 2 wraps. C's noise must move what wraps."""
     shift, noise = P // 2 - 2, 7
@@ -25,7 +25,7 @@ def test_a_shift_by_the_decryption_server_does_not_get_past_the_other_noise(tmp_
 
     def shifted(scale: float, n: int) -> list[int]:
         seen.append(n)
-        return [shift if method == "ours" or len(seen) > 1 else 10**6] * n  # cuts everywhere, then shifted sums
+        return [shift if method == "block_tree" or len(seen) > 1 else 10**6] * n  # cuts everywhere, then shifted sums
 
     def known(scale: float, n: int) -> list[int]:
         return [noise] * n
@@ -35,7 +35,7 @@ def test_a_shift_by_the_decryption_server_does_not_get_past_the_other_noise(tmp_
         submitter.submit(parties.records(np.repeat(np.arange(4), counts)))
         found = analyst.publish(parties.study, parties.tickets.operator(), "r", method, 1)
 
-    released = found.released["leaves" if method == "ours" else "sums"]
+    released = found.released["leaves" if method == "block_tree" else "sums"]
     assert released.tolist() == centred(counts + noise + shift).tolist()
     assert (released < 0).all()  # at noise 7 all of them wrapped: the side tells nothing of x alone
 
@@ -48,9 +48,9 @@ def test_an_old_copy_of_the_state_draws_no_second_noise(tmp_path: Path, server: 
         submitter.submit(parties.records([0, 1, 2, 2]))
     shutil.copy(state, tmp_path / "old")
     with parties.in_threads():
-        once = analyst.publish(parties.study, ticket, "r", "ours", 1)
+        once = analyst.publish(parties.study, ticket, "r", "block_tree", 1)
     with parties.in_threads():  # a restart is no old copy
-        assert analyst.publish(parties.study, ticket, "r", "ours", 1).to_json() == once.to_json()
+        assert analyst.publish(parties.study, ticket, "r", "block_tree", 1).to_json() == once.to_json()
     for each in (tmp_path / server).glob("state.sqlite*"):
         each.unlink()
     shutil.copy(tmp_path / "old", state)
@@ -59,10 +59,10 @@ def test_an_old_copy_of_the_state_draws_no_second_noise(tmp_path: Path, server: 
             for each in (tmp_path / "cs").glob(name):
                 each.unlink()
     with parties.in_threads(), pytest.raises(DPError, match="an old copy"):
-        analyst.publish(parties.study, ticket, "r", "ours", 1)
+        analyst.publish(parties.study, ticket, "r", "block_tree", 1)
 
 
-@pytest.mark.parametrize("method", ["ours", "partition"])
+@pytest.mark.parametrize("method", ["block_tree", "partition"])
 def test_what_led_to_a_release_is_gone_when_it_is_published(tmp_path: Path, method: str) -> None:
     """Masks of C and shares of D, looked for in every file, the write-ahead log included."""
     parties = Parties(tmp_path, bins=64, budget=100)
@@ -79,5 +79,5 @@ def test_what_led_to_a_release_is_gone_when_it_is_published(tmp_path: Path, meth
             submitter.submit(parties.records([0, 1, 2, 2]))
             analyst.publish(parties.study, parties.tickets.operator(), "r", method, 1)
             files = [each.read_bytes() for each in tmp_path.rglob("state.sqlite*")]
-    assert len(made) == (1 if method == "ours" else 4)
+    assert len(made) == (1 if method == "block_tree" else 4)
     assert not any(secret[at : at + 240] in f for secret in made for at in (0, 240) for f in files)

@@ -60,7 +60,7 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["ours", "partition"])
+@pytest.mark.parametrize("method", ["block_tree", "partition"])
 def test_either_server_may_be_killed_at_any_time(tmp_path: Path, method: str) -> None:
     parties = Parties(tmp_path, bins=16, budget=4000)
     bins = np.repeat(np.arange(16), 5)
@@ -133,9 +133,9 @@ def test_a_stranger_is_refused(tmp_path: Path) -> None:
     other = Parties(tmp_path / "other")
     with parties.as_processes():
         with pytest.raises(DPError, match="only the study's operator"):
-            analyst.publish(parties.study, other.tickets.operator(), "x", "ours", 1)
+            analyst.publish(parties.study, other.tickets.operator(), "x", "block_tree", 1)
         with pytest.raises(DPError, match="nothing of this name"):
             analyst.fetch(parties.study)
-        analyst.publish(parties.study, parties.tickets.operator(), "x", "ours", 1)
+        analyst.publish(parties.study, parties.tickets.operator(), "x", "block_tree", 1)
         with pytest.raises(BudgetExceeded):
-            analyst.publish(parties.study, parties.tickets.operator(), "y", "ours", "1/100")
+            analyst.publish(parties.study, parties.tickets.operator(), "y", "block_tree", "1/100")

@@ -5,6 +5,8 @@ False alarms: every statistical line fails on good code with probability at most
 
 from __future__ import annotations
 
+import os
+
 import itertools
 
 import numpy as np
@@ -98,7 +100,7 @@ def test_keys_stand_for_uniform_numbers_and_no_two_for_the_same():
 
 def test_an_envelope_is_opened_by_its_receiver_for_its_study_only(keys):
     public, secret = keys
-    sealed = envelope.sealed(public, STUDY, b"content")
+    sealed = envelope.sealed(public, STUDY, b"content", os.urandom(32))
     assert envelope.Opener(secret, STUDY).opened(sealed) == b"content"
     assert len(sealed) == len(b"content") + envelope.OVERHEAD
     other = envelope.new_keys()[1]
@@ -106,7 +108,7 @@ def test_an_envelope_is_opened_by_its_receiver_for_its_study_only(keys):
         assert opener.opened(sealed) is None
     for bad in (b"", sealed[:40], sealed[:-1], bytes(32) + sealed[32:], sealed + b"x"):  # bytes(32): secret always 0
         assert envelope.Opener(secret, STUDY).opened(bad) is None
-    assert envelope.sealed(public, STUDY, b"content") != sealed
+    assert envelope.sealed(public, STUDY, b"content", os.urandom(32)) != sealed
 
 
 # -- the tests

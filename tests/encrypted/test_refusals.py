@@ -50,7 +50,7 @@ def test_what_is_refused_is_not_added(tmp_path):
         ]
         assert sent(parties, ("b", good(parties, 7))) == [("kept", "")]  # what was no ciphertext was no try
         assert "one try" in sent(parties, ("f", good(parties, 7)))[0][1]
-        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "ours", 1)
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "block_tree", 1)
     assert found.released["leaves"].tolist() == [0, 0, 1, 2, 0, 0, 0, 1, *[0] * 8]
 
 

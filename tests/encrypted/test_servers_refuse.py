@@ -28,15 +28,15 @@ def test_requests_that_make_no_sense(parties):
     ticket = parties.tickets.operator()
     for method, eps, says in (
         ("ahp", 1, "no method"),
-        ("ours", 0, "greater than 0"),
-        ("ours", "x", "no amount"),
-        ("ours", "1/100000", "too small"),
+        ("block_tree", 0, "greater than 0"),
+        ("block_tree", "x", "no amount"),
+        ("block_tree", "1/100000", "too small"),
     ):
         with pytest.raises(DPError, match=says):
             analyst.publish(parties.study, ticket, "z", method, eps)
     with pytest.raises(PlanError, match="needs a name"):
-        analyst.publish(parties.study, ticket, "", "ours", 1)
-    analyst.publish(parties.study, ticket, "z", "ours", 1)
+        analyst.publish(parties.study, ticket, "", "block_tree", 1)
+    analyst.publish(parties.study, ticket, "z", "block_tree", 1)
     with pytest.raises(PlanError, match="another method or ε"):
         analyst.publish(parties.study, ticket, "z", "partition", 1)
 

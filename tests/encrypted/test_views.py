@@ -162,10 +162,10 @@ def ran(where: Path, monkeypatch: pytest.MonkeyPatch, method: str, d: Drawn, c: 
     return found, heard.calls, masks[0], plan(method, 1, parties.study.terms)
 
 
-def test_ours_neither_server_can_remove_the_others_noise(tmp_path, monkeypatch):
+def test_block_tree_neither_server_can_remove_the_others_noise(tmp_path, monkeypatch):
     counts = np.arange(4096) % 7
     d, c = Drawn(), Drawn()
-    found, calls, masks, made = ran(tmp_path, monkeypatch, "ours", d, c, counts)
+    found, calls, masks, made = ran(tmp_path, monkeypatch, "block_tree", d, c, counts)
     ((request, reply),) = calls["Share"]
     law, weak = Law.of(made.first), Law.of(0.7 * made.first)
 
@@ -193,7 +193,7 @@ def test_with_noise_of_one_server_only_that_server_reads_everything(tmp_path, mo
     """The control, and the thesis' fault: the server that drew all the noise subtracts it."""
     counts = np.arange(4096) % 7
     d = Drawn()
-    found, *_, made = ran(tmp_path, monkeypatch, "ours", d, Drawn(silent=True), counts)
+    found, *_, made = ran(tmp_path, monkeypatch, "block_tree", d, Drawn(silent=True), counts)
     assert (found.released["leaves"] - d.drawn[made.first] == counts).all()
 
 
@@ -231,7 +231,7 @@ def test_the_same_question_twice_gets_the_same_answer_and_another_is_refused(tmp
 
     def ask(release: str) -> Any:
         masked = uniform(P, 8).astype("<u4").tobytes()
-        return pb.ShareRequest(release=release, method="ours", epsilon="1", masked=masked, chain=bytes(32))
+        return pb.ShareRequest(release=release, method="block_tree", epsilon="1", masked=masked, chain=bytes(32))
 
     first = ask("a")
     assert server.share(first) == server.share(first)

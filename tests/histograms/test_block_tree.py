@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from privjail.errors import DPError
-from privjail.histograms import Law, PrivateHistogram, nonnegative, block_tree as ours, smooth
+from privjail.histograms import Law, PrivateHistogram, nonnegative, block_tree, smooth
 from privjail.histograms.postprocess import consistent
 
 RNG = np.random.default_rng(11)
 
 
 def noisy(x: np.ndarray, eps: float, size: int = 128, **how) -> PrivateHistogram:
-    s = ours.split(eps, len(x))
+    s = block_tree.split(eps, len(x))
 
     def draw(scale: float, n: int) -> np.ndarray:
         p = -np.expm1(-1 / scale)
         return RNG.geometric(p, n) - RNG.geometric(p, n)
 
     leaves = x + draw(s.leaf_scale, len(x))
-    sums = ours.block_sums(x, size)
+    sums = block_tree.block_sums(x, size)
     blocks = sums + draw(s.block_scale, len(sums))
     laws = Law.of(s.leaf_scale), Law.of(s.block_scale)
-    return ours.estimate(leaves, blocks, size, *laws, epsilons=s.epsilons, **how)
+    return block_tree.estimate(leaves, blocks, size, *laws, epsilons=s.epsilons, **how)
 
 
 def rms(h: PrivateHistogram, x: np.ndarray) -> float:
@@ -67,7 +67,7 @@ def test_counts_up_to_a_million_survive():
 
 def test_two_servers_noise():
     x = SHAPES["steps"]
-    s = ours.split(1.0, len(x))
+    s = block_tree.split(1.0, len(x))
     two = Law.of(s.leaf_scale, 2), Law.of(s.block_scale, 2)
     rng = np.random.default_rng(5)
 
@@ -75,19 +75,22 @@ def test_two_servers_noise():
         p = [-np.expm1(-1 / b) for b in law.scales]
         return sum(rng.geometric(q, n) - rng.geometric(q, n) for q in p)
 
-    h = ours.estimate(x + both(two[0], 800), ours.block_sums(x) + both(two[1], 7), 128, *two)
+    h = block_tree.estimate(x + both(two[0], 800), block_tree.block_sums(x) + both(two[1], 7), 128, *two)
     assert two[0].variance == pytest.approx(2 * Law.of(s.leaf_scale).variance) and rms(h, x) < 0.5 * two[0].deviation
 
 
 def test_a_purpose_buys_accuracy_where_it_is_asked_for():
     x = np.zeros(4096, dtype=int)
     single, long = zip(
-        *((h.error(7, 8), h.error(0, 3000)) for h in (ours.release(x, 1, purpose=p) for p in ours.PURPOSES)),
+        *(
+            (h.error(7, 8), h.error(0, 3000))
+            for h in (block_tree.release(x, 1, purpose=p) for p in block_tree.PURPOSES)
+        ),
         strict=True,
     )
     assert single[0] < single[1] < single[2] and long[0] > long[1] > long[2]
     assert long[2] < 0.5 * long[0] and single[2] < 1.7 * single[0]
-    assert [ours.release(x, 1, purpose=p).epsilon for p in ours.PURPOSES] == [1, 1, 1]
+    assert [block_tree.release(x, 1, purpose=p).epsilon for p in block_tree.PURPOSES] == [1, 1, 1]
 
 
 def test_unsmoothed_estimates_are_unbiased_with_exact_errors():
@@ -101,16 +104,16 @@ def test_unsmoothed_estimates_are_unbiased_with_exact_errors():
 def test_the_number_of_records_is_used_only_where_it_is_public():
     law = Law.of(1.0)
     with pytest.raises(DPError, match="private"):
-        ours.estimate([1, 2], [3], 2, law, law, total=3)
-    h = ours.estimate([1, 2], [3], 2, law, law, total=3, neighbours="replace")
+        block_tree.estimate([1, 2], [3], 2, law, law, total=3)
+    h = block_tree.estimate([1, 2], [3], 2, law, law, total=3, neighbours="replace")
     assert h.total == pytest.approx(3) and h.error(0, 2) == pytest.approx(0, abs=1e-6)
-    assert ours.release([5, 0, 4], 1.0, neighbours="replace").total == pytest.approx(9)
+    assert block_tree.release([5, 0, 4], 1.0, neighbours="replace").total == pytest.approx(9)
 
 
 @pytest.mark.parametrize("leaves, blocks", [([1.5], [2]), ([1, 2, 3], [4]), ([], []), ([[1]], [1])])
 def test_what_is_no_release_is_refused(leaves, blocks):
     with pytest.raises(DPError):
-        ours.estimate(leaves, blocks, 2, Law.of(1.0), Law.of(1.0))
+        block_tree.estimate(leaves, blocks, 2, Law.of(1.0), Law.of(1.0))
 
 
 def test_smooth_helps_a_released_vector():
@@ -146,8 +149,8 @@ def test_no_block_of_sparse_data_is_negative(neighbours):
     rng = np.random.default_rng(12)
     counts = rng.poisson(np.repeat(rng.gamma(0.3, 0.3, 20), 64))
     for _ in range(10):
-        h = ours.release(counts, 0.1, neighbours=neighbours)
-        assert (ours.block_sums(h.counts) > -1e-6).all()
+        h = block_tree.release(counts, 0.1, neighbours=neighbours)
+        assert (block_tree.block_sums(h.counts) > -1e-6).all()
 
 
 def test_consistent_is_least_squares():

@@ -16,7 +16,7 @@ from privjail.histograms import (
     dawa,
     hierarchy,
     identity,
-    block_tree as ours,
+    block_tree,
     partition,
     php,
     structure_first,
@@ -30,7 +30,7 @@ from tests.histograms.worlds import Scripted, Silent
 
 EPS = 0.5
 FOUND = [3058562869629944, 3074806439286006, 4279204778415307]  # floats moved its cost by 4 records for 1
-ALGORITHMS = (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, ours)
+ALGORITHMS = (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree)
 
 
 def true_cost(counts: list[int]) -> int:
@@ -113,10 +113,10 @@ def test_the_most_records_are_taken_and_exact():
 
 
 @pytest.mark.parametrize("counts", LONG[::7] + LONG[-3:])
-@pytest.mark.parametrize("algorithm", [identity, hierarchy, wavelet, ours])
+@pytest.mark.parametrize("algorithm", [identity, hierarchy, wavelet, block_tree])
 def test_long_counts_and_their_neighbours_cost_epsilon_at_most(algorithm, counts):
     def released(x):
-        options = {"smooth": False} if algorithm is ours else {}
+        options = {"smooth": False} if algorithm is block_tree else {}
         return algorithm.release(x, EPS, draw=Silent(), **options)
 
     before = released(counts)

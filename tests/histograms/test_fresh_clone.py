@@ -46,4 +46,4 @@ def test_without_the_thesis_data_the_comparison_says_so():
 @pytest.mark.slow
 def test_the_pages_are_made_without_any_files():
     assert "Covered, over all" in ran("histograms_coverage.py", "--quick")
-    assert "| ours for ranges |" in ran("histograms_ranges.py", "--quick")
+    assert "| block_tree for ranges |" in ran("histograms_ranges.py", "--quick")

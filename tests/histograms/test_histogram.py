@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from privjail.errors import DPError, PlanError
-from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, block_tree as ours, partition, wavelet
+from privjail.histograms import Law, PrivateHistogram, hierarchy, identity, block_tree, partition, wavelet
 from privjail.histograms.nested import Nest, NestedSpread
 
 
 def released(n: int = 300, size: int = 128, draws: int = 1) -> PrivateHistogram:
     rng = np.random.default_rng(7)
     counts = rng.poisson(20, n)
-    s = ours.split(0.5, n)
+    s = block_tree.split(0.5, n)
     leaf, block = Law.of(s.leaf_scale, draws), Law.of(s.block_scale, draws)
     leaves = counts + rng.integers(-5, 6, n)
-    blocks = ours.block_sums(counts, size) + rng.integers(-5, 6, -(-n // size))
-    return ours.estimate(leaves, blocks, size, leaf, block, epsilons=s.epsilons)
+    blocks = block_tree.block_sums(counts, size) + rng.integers(-5, 6, -(-n // size))
+    return block_tree.estimate(leaves, blocks, size, leaf, block, epsilons=s.epsilons)
 
 
 def test_a_range_is_the_sum_of_its_bins():
@@ -56,12 +56,12 @@ def test_json_brings_everything_back():
 def test_the_split_adds_up_to_epsilon():
     for relation, distance in [("add-remove", 1), ("replace", 2)]:
         for bins, purpose in [(2, "bins"), (300, "both"), (4096, "ranges")]:
-            s = ours.split(0.3, bins, relation, purpose)
+            s = block_tree.split(0.3, bins, relation, purpose)
             assert s.leaf_epsilon + s.block_epsilon == Fraction(3, 10)
             assert Fraction(s.leaf_scale) * s.leaf_epsilon >= distance
             assert Fraction(s.block_scale) * s.block_epsilon >= distance
     with pytest.raises(PlanError, match="a histogram is for"):
-        ours.split(1, 10, purpose="all")
+        block_tree.split(1, 10, purpose="all")
 
 
 @pytest.mark.parametrize("bins", [256, 1024, 4096])
@@ -73,8 +73,8 @@ def test_the_share_for_ranges_is_about_the_best_for_the_unbiased_estimate(bins):
         return float(np.sqrt(np.mean([spread.variance(0, b) for b in range(1, bins + 1, bins // 64)])))
 
     best = min(mean_error(share) for share in np.arange(0.3, 0.95, 0.02))
-    assert mean_error(float(ours.leaf_share(bins, "ranges"))) < 1.03 * best
-    shares = [ours.leaf_share(bins, purpose) for purpose in ours.PURPOSES]
+    assert mean_error(float(block_tree.leaf_share(bins, "ranges"))) < 1.03 * best
+    shares = [block_tree.leaf_share(bins, purpose) for purpose in block_tree.PURPOSES]
     assert shares == sorted(shares, reverse=True) and shares[0] == Fraction(85, 100)
 
 
@@ -83,7 +83,7 @@ def test_the_repr_says_what_it_is():
     assert "300 bins" in text and "add-remove" in text and "0.5 = 0.395 leaves + 0.105 blocks" in text
 
 
-@pytest.mark.parametrize("module", [identity, ours, partition, hierarchy, wavelet])
+@pytest.mark.parametrize("module", [identity, block_tree, partition, hierarchy, wavelet])
 def test_a_text_whose_parts_have_different_lengths_is_refused(module):
     h = module.release(np.arange(16), 1)
     text = json.loads(h.to_json())
@@ -98,7 +98,7 @@ def test_a_text_whose_parts_have_different_lengths_is_refused(module):
 
 
 def test_a_text_whose_unbiased_counts_or_errors_are_of_other_bins_is_refused():
-    text = json.loads(ours.release(np.arange(300), 1).to_json())
+    text = json.loads(block_tree.release(np.arange(300), 1).to_json())
     for part in ({"unbiased": text["unbiased"][:-1]}, {"spread": text["spread"] | {"bins": 299}}):
         with pytest.raises(PlanError, match="other bins than counts"):
             PrivateHistogram.from_json(json.dumps(text | part))
@@ -107,7 +107,7 @@ def test_a_text_whose_unbiased_counts_or_errors_are_of_other_bins_is_refused():
 def test_intervals_are_those_of_the_unbiased_counts_and_estimates_stay_near_them():
     h = released()
     plain = h.unsmoothed()
-    assert plain.method == "ours, unsmoothed" and plain.unsmoothed().method == plain.method
+    assert plain.method == "block_tree, unsmoothed" and plain.unsmoothed().method == plain.method
     for a, b in [(0, 300), (17, 18), (100, 257), (4, 4)]:
         told = h.answer(a, b)
         far = replace(h, counts=h.counts + 1000.0).answer(a, b).estimate  # as if smoothing had gone astray

@@ -14,7 +14,7 @@ from privjail.histograms import (
     dawa,
     hierarchy,
     identity,
-    block_tree as ours,
+    block_tree,
     partition,
     php,
     structure_first,
@@ -27,7 +27,7 @@ from privjail.mechanisms.noise import Noise
 from tests.histograms.worlds import Scripted, Silent, neighbours
 
 EPS = 0.5
-SOURCE = Path(ours.__file__).parent
+SOURCE = Path(block_tree.__file__).parent
 
 
 def loss(release, left: np.ndarray, right: np.ndarray) -> float:
@@ -42,7 +42,7 @@ LINEAR = {
     "identity": lambda x: identity.release(x, EPS, draw=Silent()),
     "hierarchy": lambda x: hierarchy.release(x, EPS, fanout=2, draw=Silent()),
     "wavelet": lambda x: wavelet.release(x, EPS, draw=Silent()),
-    "ours": lambda x: ours.release(x, EPS, block_size=2, draw=Silent(), smooth=False),
+    "block_tree": lambda x: block_tree.release(x, EPS, block_size=2, draw=Silent(), smooth=False),
 }
 
 
@@ -58,7 +58,9 @@ def test_a_replaced_record_costs_epsilon_where_neighbours_replace(name):
         "identity": lambda x: identity.release(x, EPS, neighbours="replace", draw=Silent()),
         "hierarchy": lambda x: hierarchy.release(x, EPS, fanout=2, neighbours="replace", draw=Silent()),
         "wavelet": lambda x: wavelet.release(x, EPS, neighbours="replace", draw=Silent()),
-        "ours": lambda x: ours.release(x, EPS, block_size=2, neighbours="replace", draw=Silent(), smooth=False),
+        "block_tree": lambda x: block_tree.release(
+            x, EPS, block_size=2, neighbours="replace", draw=Silent(), smooth=False
+        ),
     }[name]
     losses = []
     for start, more in neighbours(bins=4, most=1):
@@ -179,7 +181,7 @@ def test_no_seeded_randomness_under_src():
 def test_a_release_draws_exact_noise_unless_told_otherwise(monkeypatch):
     asked = []
     monkeypatch.setattr(Noise, "laplace", lambda self, scale, n: asked.append(scale) or [0] * n)
-    for module in (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, ours):
+    for module in (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree):
         before = len(asked)
         module.release([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], 1.0)
         assert len(asked) > before, module.__name__

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data" / "histograms"
 sys.path.insert(0, str(ROOT / "bench"))
 
-from histograms_rivals import ahp_runs, identity, ours_runs, proposed  # noqa: E402
+from histograms_rivals import ahp_runs, identity, block_tree_runs, proposed  # noqa: E402
 from histograms_thesis import EPSILONS, TABLES  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the data sets of the thesis are not here")
@@ -33,6 +33,6 @@ def test_the_thesis_numbers_come_out(algorithm, run, runs, name, eps):
 
 
 @pytest.mark.parametrize("name", ["medcost", "searchlogs", "patent"])
-def test_ours_has_less_error_than_any_of_the_six(name):
+def test_block_tree_has_less_error_than_any_of_the_six(name):
     best = min(TABLES[a]["single"][name][1] for a in TABLES)
-    assert single(ours_runs, name, 0.5, 2) < best
+    assert single(block_tree_runs, name, 0.5, 2) < best

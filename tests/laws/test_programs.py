@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privjail.engines.polars import columns
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.cut import Cut
@@ -100,7 +101,10 @@ class Program:
     def number(self) -> Any:
         y, pick = self.y, self.pick
         two = Constant(Lit.of(pick.choice((-2, 0, 1, 3))))
-        match pick.randrange(7):
+        match pick.randrange(8):
+            case 6:
+                there = Cast(Cast(y, "datetime64[us]"), "Int64") if pick.randint(0, 1) else Cast(y, "timedelta64[us]")
+                return Clip(there, Lit.of(-1), Lit.of(1))
             case 0:
                 return Clip(Arithmetic(pick.choice(("+", "-", "*", "//", "%")), y, two), Lit.of(-1), Lit.of(1))
             case 1:

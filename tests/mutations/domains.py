@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from privjail.ops.columns.carried import Constant
-from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
+from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain, TimeDomain
 from privjail.plan.node import Lit
 from tests.ops import (
     test_arithmetic,
@@ -138,6 +138,44 @@ MUTATIONS = [
         "a cast to another width",
         {"ops.columns.cast:Cast.polars": result(lambda c, *_: c.cast(pl.Float32()) if _[0].to == "Float64" else c)},
         test_cast.test_the_bounds_are_reached,
+    ),
+    Mutation(
+        "a text without a match is no null",
+        {"ops.columns.text:Text.__post_init__": derived(nowhere)},
+        test_text.test_a_part_or_match_that_is_not_there_is_null,
+    ),
+    Mutation(
+        "joined texts are never null",
+        {"ops.columns.text:Concat.__post_init__": derived(nowhere)},
+        test_text.test_joined_texts_can_be_null,
+    ),
+    Mutation(
+        "a dot is everything",
+        {"ops.columns.pattern:Tree.spelled": always(lambda self, dialect, extract: "." if dialect == "rust" else "a")},
+        test_text.test_a_part_or_match_that_is_not_there_is_null,
+    ),
+    Mutation(
+        "a moment is a number of seconds",
+        {
+            "ops.columns.cast:Cast.polars": lambda right: (
+                lambda s, c: right(s, c) // 10**6 if isinstance(s.a.domain, TimeDomain) else right(s, c)
+            )
+        },
+        test_cast.test_the_bounds_are_reached,
+    ),
+    Mutation(
+        "a remainder by the engine's own operator",
+        {
+            "ops.columns.arithmetic:_remainders": always(
+                lambda both: both.struct.field("a") - both.struct.field("b") * 2.0
+            )
+        },
+        test_arithmetic.test_the_remainder_of_a_tiny_negative_number_is_the_divisor_itself,
+    ),
+    Mutation(
+        "an infinite edge is like any other",
+        {"ops.columns.cut:Cut._inside": always(lambda self, x: True)},
+        test_cut.test_infinite_edges_leave_nothing_outside,
     ),
     Mutation(
         "codes of another list of categories",

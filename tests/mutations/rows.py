@@ -11,6 +11,7 @@ from tests.ops import (
     test_slice,
     test_sort,
     test_source,
+    test_tally,
     test_window,
 )
 
@@ -39,13 +40,13 @@ MUTATIONS = [
     # rows: constants
     Mutation(
         "a head moves by one edit",
-        {"ops.rows.slice:moves": always(lambda a, b: 1)},
+        {"ops.rows.slice:goes_out": always(lambda ends: 0)},
         test_slice.test_slices_in_the_small_world,
     ),
-    Mutation("iloc[-a:b] moves by two edits", {"ops.rows.slice:moves": result(lambda n, *_: min(2, n))}, both_ends),
+    Mutation("iloc[-a:b] moves by two edits", {"ops.rows.slice:goes_out": result(lambda n, *_: min(1, n))}, both_ends),
     Mutation(
         "a chain of slices is its last one",
-        {"ops.rows.slice:compose": always(lambda inner, outer: (1, None))},
+        {"ops.rows.slice:ends_of_chain": lambda right: lambda chain: right(chain[-1:])},
         test_slice.test_slices_of_slices_sorts_and_filters_in_the_small_world,
     ),
     Mutation(
@@ -62,6 +63,31 @@ MUTATIONS = [
         "a rolling window moves by 2w - 2 edits",
         {"ops.rows.window:Window.__post_init__": derived(lambda s: {"factor": max(1, s.factor - 1)})},
         test_window.test_windows_in_the_small_world,
+    ),
+    Mutation(
+        "a rolling window deletes nothing",
+        {"ops.rows.window:Window.__post_init__": derived(lambda s: {"deleted": 0})},
+        test_window.test_windows_in_the_small_world,
+    ),
+    Mutation(
+        "a head deletes nothing",
+        {"ops.rows.slice:Slice.__post_init__": derived(lambda s: {"deleted": 0})},
+        test_slice.test_slices_in_the_small_world,
+    ),
+    Mutation(
+        "tables of w rows are w edits apart",
+        {"plan.rows:Rows._bound_by_rows": lambda right: lambda s: (right(s), s.change(cap=s.cap and s.cap // 2))},
+        test_window.test_the_bound_by_the_number_of_rows_is_reached,
+    ),
+    Mutation(
+        "a row always sees itself",
+        {"ops.rows.window:Window.sees_itself": always(property(lambda s: True))},
+        test_window.test_a_row_that_does_not_see_itself_brings_no_column_along,
+    ),
+    Mutation(
+        "a filter keeps insertions and deletions apart",
+        {"plan.rows:Rows.moved": always(property(lambda s: (s.lineage.inserted, s.lineage.deleted)))},
+        test_tally.test_after_a_head_one_group_can_gain_what_another_loses,
     ),
     Mutation(
         "a lag has no nulls",

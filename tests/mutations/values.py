@@ -81,13 +81,23 @@ MUTATIONS = [
         test_tally.test_the_claims_are_reached,
     ),
     Mutation(
+        "a sum moves by what comes in",
+        {"plan.rows:Rows.moved": always(property(lambda s: (s.lineage.inserted, 0)))},
+        test_tally.test_sums_of_heads_in_the_small_world,
+    ),
+    Mutation(
+        "a vector of one user moves in one direction whatever the signs",
+        {"ops.numbers.tally:Tally.derive": result(lambda facts, *_: facts._replace(monotone=True))},
+        test_tally.test_sums_of_heads_in_the_small_world,
+    ),
+    Mutation(
         "nunique moves by half a label",
         {"ops.numbers.distinct:Distinct.__post_init__": derived(half)},
         test_distinct.test_distinct_values_in_the_small_world,
     ),
     Mutation(
         "ranks move by the smaller weight",
-        {"ops.numbers.quantile_scores:max": always(min)},
+        {"plan.rows:Rows.sum_distance": lambda right: lambda s, low, high: right(s, *[min(low, high, key=abs)] * 2)},
         test_quantile_scores.test_ranks_in_the_small_world,
     ),
     Mutation(

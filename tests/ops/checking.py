@@ -18,6 +18,7 @@ import polars as pl
 from privjail.engines.engine import Engine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.carried import Carried
+from privjail.ops.columns.cast import CALENDAR
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.distance import Distance
@@ -144,7 +145,7 @@ def checked(value: Any, domain: Domain) -> Any:
             return domain.categories[value]
         case TimeDomain():
             assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
-            held, value = value, moment(value)
+            held, value = value, moment(value) if CALENDAR[0] <= value <= CALENDAR[1] else value
         case IntDomain():
             assert type(value) is int, f"V-10: {type(value)} where {domain} was claimed"
         case FloatDomain():
@@ -192,15 +193,25 @@ def check_rows(rows: Rows, pairs: Pairs) -> int:
     """The ordered rows move no further than claimed. Gives the largest true distance."""
     about(rows)
     claim = rows.distance.value
+    in_claim, out_claim = (apart_value(rows, each) for each in rows.moved)
     run = _runner(rows)
     worst = 0
     for left, right in pairs:
         moved = edits(run(left), run(right))
         assert claim is None or moved <= claim, f"{rows}: {left} and {right} are {moved} apart, claimed {claim}"
+        came = (moved + len(run(right)) - len(run(left))) // 2  # a shortest script has the fewest of both kinds
+        assert in_claim is None or came <= in_claim, f"{rows}: {left} to {right} inserts {came}, claimed {in_claim}"
+        went = moved - came
+        assert out_claim is None or went <= out_claim, f"{rows}: {left} to {right} deletes {went}, claimed {out_claim}"
         if rows.most is not None:
             assert max(len(run(left)), len(run(right))) <= rows.most
         worst = max(worst, moved)
     return worst
+
+
+def apart_value(rows: Rows, each: Any) -> Any:
+    """A bound on insertions or deletions as a number."""
+    return each if rows.cap is not None or each is None else Distance(0, dict.fromkeys(rows.cells, each)).value
 
 
 def check_row_wise(expr: Expr, pairs: Pairs) -> set[Any]:

@@ -36,7 +36,7 @@ def test_whole_numbers_stay_in_the_claimed_range(drawn, op):
 
 
 @covers("property", "arithmetic")
-@given(columns("number", "float"), st.sampled_from(OPS[:5]), st.booleans(), examples=80)
+@given(columns("number", "float"), st.sampled_from(OPS), st.booleans(), examples=100)
 def test_floats_stay_in_the_claimed_range(drawn, op, turned):
     """V-7, V-8, V-16: results that overflow, 0 / 0 and x / 0 are null, never NaN or infinite."""
     world, pair = drawn
@@ -106,12 +106,28 @@ def test_division_rounds_down():
     assert [z for (z,) in found] == [float(floor(Fraction(x) / Fraction(y))) for x, y in data]
 
 
+@given(columns("number", "float"), st.booleans(), examples=80)
+def test_remainders_of_floats_are_those_of_python(drawn, turned):
+    """V-7, V-16: the sign of the divisor, null for a divisor of 0, and never beyond the divisor by a rounding."""
+    world, (_, data) = drawn
+    x, y = world.column("x"), world.column("y")
+    found = table(world.source, (Arithmetic("%", *((y, x) if turned else (x, y))),), data)
+    for row, (z,) in zip(data, found, strict=True):
+        a, b = row[::-1] if turned else row
+        assert z == (None if a is None or b is None or b == 0 else float(a) % float(b))
+
+
+def test_the_remainder_of_a_tiny_negative_number_is_the_divisor_itself():
+    world = World((("x", FloatDomain(False, -1.0, 1.0)), ("y", FloatDomain(False, 0.1, 3.0))), ())
+    expr = apply("%", world)
+    assert expr.domain == FloatDomain(False, 0.0, 3.0)
+    assert {0.0, 3.0} <= check_row_wise(expr, growing(((-1e-20, 3.0), (0.0, 0.1), (1.0, 0.1))))
+
+
 def test_only_numbers():
     for world in (LETTERS, TRUTHS):
         with pytest.raises(PlanError):
             Arithmetic("+", world.column("x"), Constant(Lit.of(1)))
-    with pytest.raises(PlanError):
-        Arithmetic("%", Constant(Lit.of(1.5)), Constant(Lit.of(1)))
     with pytest.raises(PlanError):
         Arithmetic("**", Constant(Lit.of(1)), Constant(Lit.of(1)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -49,6 +51,22 @@ def inside(x, interval):
     return left and (x <= high if interval.closed in ("right", "both") else x < high)
 
 
+@given(columns("number"), flags, flags, examples=60)
+def test_infinite_edges_leave_nothing_outside(drawn, right, lowest):
+    """V-16: floats are finite, so every number lies between -inf and inf."""
+    world, pair = drawn
+    x = world.column("x")
+    expr = cut(x, (-math.inf, 0, math.inf), None, right, lowest)
+    assert expr.domain.nullable is x.domain.nullable
+    check_row_wise(expr, [pair])
+    found = table(world.source, (expr,), pair[1])
+    above = (lambda v: v > 0) if right else (lambda v: v >= 0)
+    assert [z for (z,) in found] == [None if v is None else expr.domain.categories[above(v)] for (v,) in pair[1]]
+    half = cut(x, (-math.inf, 0), None, right, lowest)
+    assert half.domain.nullable or x.domain.upper is not None
+    check_row_wise(half, [pair])
+
+
 @covers("witness", "cut")
 def test_every_interval_occurs_and_only_where_it_can_a_null():
     expr = cut(SIGNED.column("x"), (-8, 0, 5))
@@ -81,7 +99,16 @@ def test_a_whole_number_beside_an_edge_is_where_its_float_is():
 
 def test_labels_and_edges_are_checked():
     x = SIGNED.column("x")
-    for points in ((1,), (1, 1), (2, 1), (0, float("inf")), (float("nan"), 1), (2**60, 2**60 + 1)):
+    for points in (
+        (1,),
+        (1, 1),
+        (2, 1),
+        (0, float("inf"), 2),
+        (float("inf"), 1),
+        (0, float("-inf")),
+        (float("nan"), 1),
+        (2**60, 2**60 + 1),
+    ):
         with pytest.raises(PlanError):
             cut(x, points)
     for labels in (("a",), ("a", "a"), ("a", None)):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from privjail.errors import DPError, PlanError, RowsError
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
+from privjail.ops.numbers.combine import Add, Scale, Stack
+from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.slice import Slice
@@ -240,3 +242,41 @@ def test_an_element_of_a_tally_and_the_filter_of_its_keys_are_one_cell():
     assert tuple(counts.joint.at(at).terms) == group.cells
     data = (("b", -1),) * 3 + (("a", -1), ("b", 1))
     assert numbers(counts, data, SQUARE.source)[at] == 3
+
+
+@covers("small world", "tally")
+def test_sums_of_heads_in_the_small_world():
+    """V-23: a count moves by the larger of insertions and deletions, a sum by what comes in less what goes out."""
+    world = World((("x", IntDomain(False, -1, 3)),), ((-1,), (0,), (3,)))
+    head, last = Slice(world.source, None, 2), Slice(world.source, -2, 2)
+    reached = {}
+    for name, rows in (("head", head), ("both ends", last), ("window", Window(world.source, 1, 0))):
+        x = carried(rows, world.column("x"))
+        for what, value in (("count", Tally(rows, (), None)), ("sum", Tally(rows, (), x))):
+            worst = check_value(value, world.pairs(3), world.source)
+            reached[name, what] = worst["linf"], value.joint.linf
+        check_value(Tally(rows, (x,), x), world.pairs(3), world.source)
+        check_value(Distinct(rows, x), world.pairs(3), world.source)
+    assert reached["head", "count"] == (1, 1) and reached["head", "sum"] == (4, 4)  # 3 comes, -1 goes
+    assert reached["both ends", "count"][1] == 2 and reached["window", "count"][1] == 2
+
+
+@covers("small world", "tally")
+def test_after_a_head_one_group_can_gain_what_another_loses():
+    """V-18: the difference of two groups moves by 2, though each moves by 1."""
+    head = Slice(NUMBERS.source, None, 2)
+    x = carried(head, NUMBERS.column("x"))
+    zero, one = (Tally(Filter(head, Compare("==", x, Lit.of(v))), (), None) for v in (0, 1))
+    difference = Add(zero, Scale(one, Fraction(-1)))
+
+    assert check_value(difference, NUMBERS.pairs(3), NUMBERS.source)["linf"] == difference.joint.linf == 2
+    check_value(Stack((zero, one), (0, 1)), NUMBERS.pairs(3), NUMBERS.source)
+
+
+@covers("small world", "tally")
+def test_the_counts_of_one_user_move_in_one_direction():
+    u, x = TWO_EACH.column("u"), TWO_EACH.column("x")
+    counts = Tally(TWO_EACH.source, (x,), None)
+
+    assert counts.monotone and Tally(GroupHead(TWO_EACH.source, u, 1), (), None).monotone
+    check_value(counts, TWO_EACH.pairs(3), TWO_EACH.source)

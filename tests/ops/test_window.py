@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.rows.filter import Filter
 from privjail.ops.columns.isin import IsNull
@@ -104,8 +104,9 @@ def test_a_lag_is_the_value_above_and_null_where_there_is_none():
 def test_a_lag_outside_its_window_is_refused():
     with pytest.raises(PlanError):
         Lag(Window(NUMBERS.source, 1, 0), NUMBERS.column("x"), -1)
-    with pytest.raises(PlanError):
-        Window(NUMBERS.source, -1, 0)
+    for before, after in ((-1, 0), (1, -2), (2**31, -(2**31))):
+        with pytest.raises(PlanError):
+            Window(NUMBERS.source, before, after)
 
 
 @pytest.mark.parametrize("k", [-2, -1, 1, 2])
@@ -149,10 +150,46 @@ def test_the_widest_window():
             Window(NUMBERS.source, before, after)
 
 
-def test_the_constant_distance_of_few_rows_grows_with_the_window():
-    """V-11: what moves by a constant moves by (2w - 1) times that constant."""
+def test_the_constant_distance_of_few_rows_is_twice_their_number():
+    """V-11: what moves by a constant moves by (2w - 1) times that constant; but a window has no more rows than there are."""
     head = Slice(ANY_EACH.source, None, 1)
 
     assert head.cap == 2 and head.factor is None
-    assert Window(head, 0, 0).distance.value == 2 and Window(head, 1, 1).distance.value == 10
-    assert Window(head, 1, 1).cap == Window(head, 1, 1).edits == 10
+    assert Window(head, 0, 0).distance.value == Window(head, 1, 1).distance.value == 2
+    assert Window(head, 1, 1).cap == Window(head, 1, 1).edits == 2 and Window(head, 1, 1).moved == (1, 1)
+
+
+@covers("witness", "window")
+def test_the_bound_by_the_number_of_rows_is_reached():
+    few = Window(Slice(ANY_EACH.source, None, 2), 1, 0)
+    left, right = (("bob", 0), ("bob", 0)), (("ann", 1), ("ann", 1), ("bob", 0), ("bob", 0))
+
+    assert check_rows(few, [(left, right)]) == few.distance.value == 4
+
+
+@pytest.mark.parametrize("k", [-2, -1, 1, 2, 100])
+@covers("small world", "window")
+def test_a_column_that_is_only_shifted_moves_by_one_row(k):
+    """A column cut at one end, and some rows without a value at the other: nothing goes out."""
+    alone = Window(NUMBERS.source, k, -k)
+
+    assert alone.distance.value == 1 and alone.moved == (1, 0)
+    assert check_rows(alone, NUMBERS.pairs()) == 1
+    assert check_rows(Window(TWO_EACH.source, k, -k), TWO_EACH.pairs(3)) <= 2
+
+
+@covers("small world", "window")
+def test_windows_that_do_not_see_their_own_row_in_the_small_world():
+    worst = {}
+    for before, after in ((2, -1), (-1, 2), (3, -1), (-2, 3)):
+        rows = Window(NUMBERS.source, before, after)
+        worst[before, after] = check_rows(rows, NUMBERS.pairs()), rows.distance.value
+        check_rows(Window(Slice(NUMBERS.source, -3, 2), before, after), NUMBERS.pairs(3))
+    assert all(seen == claim for seen, claim in worst.values() if claim == 3)
+
+
+def test_a_row_that_does_not_see_itself_brings_no_column_along():
+    with pytest.raises(RowsError, match="do not see themselves"):
+        carried(Window(NUMBERS.source, 1, -1), NUMBERS.column("x"))
+    with pytest.raises(PlanError, match="outside the window"):
+        Lag(Window(NUMBERS.source, 1, -1), NUMBERS.column("x"), 0)

@@ -13,7 +13,18 @@ import pandas
 from privjail import pandas as pd
 from privjail import session
 from privjail.mechanisms.noise import Noise
-from privjail.plan.domain import BoolDomain, CategoryDomain, FloatDomain, IntDomain, Interval, TextDomain, TimeDomain
+from privjail.pandas.dates import shown_type
+from privjail.pandas.periods import labels_of
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    FloatDomain,
+    IntDomain,
+    Interval,
+    OrdinalDomain,
+    TextDomain,
+    TimeDomain,
+)
 
 _names = itertools.count(1)
 
@@ -38,6 +49,10 @@ def _held(values, domain):
             held = pandas.Index(labels, dtype=object) if len({type(c) for c in labels}) > 1 else pandas.Index(labels)
             codes = [-1 if v is None else v for v in values]
             return pandas.Categorical.from_codes(codes, categories=held, ordered=domain.ordered)
+        case OrdinalDomain():
+            known = iter(labels_of(domain, [v for v in values if v is not None]))
+            shown = [pandas.NaT if v is None else next(known) for v in values]
+            return pandas.Series(shown, dtype=shown_type(domain)).array
         case IntDomain():
             return pandas.array(values, dtype="Int64")
         case FloatDomain():

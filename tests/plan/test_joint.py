@@ -65,7 +65,7 @@ def test_short_cuts_agree_with_the_list_of_elements(value: Value) -> None:
     plain = _plain(value)
     if isinstance(value.joint, OneMoves) and value.joint.whole.const:
         # A capped table: the list cannot know that all elements share one bound; it is n times as large.
-        assert value.joint.l1 == plain.linf and plain.l1 == value.joint.l1 * value.joint.size
+        assert value.joint.linf == plain.linf and plain.l1 == value.joint.linf * value.joint.size
         return
     if value.kind == "add" and value.b.kind == "tally" and value.b.value is None:
         # Two different groupings added up: one row moves two elements by 1 each, which the list knows.
@@ -73,9 +73,11 @@ def test_short_cuts_agree_with_the_list_of_elements(value: Value) -> None:
         return
     assert value.joint.l1 == plain.l1
     assert value.joint.l2 == pytest.approx(float(plain.l2), rel=1e-15)
-    assert value.joint.linf == plain.linf
-    assert value.joint.sum().value == plain.sum().value
-    assert value.joint.peak().value == plain.peak().value
+    # After a head one row comes and one goes: each of two elements moves by one, and the sum by one at most.
+    one_way = 2 if "head" in str(value) and isinstance(value.joint, OneMoves) else 1
+    assert value.joint.linf * one_way == plain.linf
+    assert value.joint.sum().value * one_way == plain.sum().value
+    assert value.joint.peak().value * one_way == plain.peak().value
 
 
 def test_a_sum_of_groups_moves_no_further_than_the_table() -> None:
@@ -127,13 +129,14 @@ def test_one_direction_is_claimed_only_where_all_elements_share_it() -> None:
     assert not against.monotone
     assert not Add(counts, Scale(Tally(source, (b,), None), Fraction(-1))).monotone
     assert not ColumnStack((counts, Scale(counts, Fraction(-1))), ("x", "y")).monotone
-    assert not Absolute(counts).monotone
+    assert Absolute(counts).monotone  # one row moves one element only
+    user = new_source(unit=Unit("c0", 3))
+    of_user = Tally(user, (Column(user, "c1"),), None)
+    assert of_user.monotone and not Absolute(of_user).monotone  # three rows move up to three elements
     from privjail.ops.columns.carried import Carried
 
     head = Slice(source, None, 5)  # one row comes, another goes
     assert not Tally(head, (Carried(head, a),), None).monotone
-    user = new_source(unit=Unit("c0", 3))
-    assert Tally(user, (Column(user, "c1"),), None).monotone is False
 
 
 def test_common_grids_hold_all_grids_and_no_finer_one_is_needed() -> None:

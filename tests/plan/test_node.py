@@ -54,12 +54,12 @@ PAIR = Stack((THIRD, Offset(THIRD, Fraction(-2))), ("ü", 7))
         (Lit.of(1), "6ff394da8c649197d4015cd50365a13eccfd15625be6eef06cbf1df88cd63c26"),
         (Lit.of("\udc80 ü"), "d810d0097552d166fb0729b9ba009aca82aa3ab34b40d340730e9993bad5b394"),
         (Lit.of(None), "a1593714f814e44a8cf1daa1c15b94ec723481e8d2b6f4083df63582fcbaee8c"),
-        (THIRD, "8255b0d70b8ff2a380a3f5c72aac1d153a2112003b3dce6f6ee8c2125ecc6391"),
-        (PAIR, "724be10da385e45961eb0366cc72f54fb27a0e81a362be9f4bf0b70420bec0c6"),
-        (Element(PAIR, 1), "d3b93574b58a1bf9316a88b8102249649c109af81964fa32106fc88642ead775"),
+        (THIRD, "f89f4d9a75414f6eafb192663de083045f652d16038643820e5fe5bff11732d2"),
+        (PAIR, "8701f117e30d8efed45cb0c91d90cfaab812cc50d19fd37c8478ed35e87df50b"),
+        (Element(PAIR, 1), "8a23136de5666081a7601d0dd7822e7868dd5eb4f178a7451eabb32d6504547a"),
         (
             Add(Extreme("max", PAIR), Scale(THIRD, Fraction(5, 7))),
-            "aff5e5f1af672cd7f57c43b5e8f6f3407593da8ef6f3055ce14b6369277495c3",
+            "a0909ca65a1c50e577a39ccd84c43767d58c5c93fc6f7690157280dfbcbf7254",
         ),
     ],
 )

@@ -29,6 +29,7 @@ from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
 from privjail.plan.value import Sensitivity, PerElement, OneMoves, AllMove, Value, common_grid
 
+from ..ops.worlds import TWO_EACH
 from ..tables import World
 
 
@@ -44,7 +45,11 @@ def test_one_element_without_a_bound_leaves_the_vector_without_one(at: int, othe
 
 
 def test_a_single_element_without_a_bound() -> None:
-    for joint in (PerElement((UNBOUNDED,)), AllMove(2, UNBOUNDED), OneMoves(2, UNBOUNDED, lambda i: UNBOUNDED)):
+    for joint in (
+        PerElement((UNBOUNDED,)),
+        AllMove(2, UNBOUNDED),
+        OneMoves(2, UNBOUNDED, lambda i: UNBOUNDED, UNBOUNDED),
+    ):
         assert joint.linf is joint.l1 is joint.l2 is None
         assert joint.sum().value is joint.peak().value is joint.at(0).value is None
 
@@ -58,7 +63,7 @@ def test_a_single_element_without_a_bound() -> None:
         (PerElement((Distance(), Distance(2))), 2, 2, 2),
         (AllMove(4, Distance(3)), 12, 6, 3),
         (AllMove(0, Distance(3)), 0, 0, 3),
-        (OneMoves(4, Distance(3), lambda i: Distance(1)), 3, 3, 3),
+        (OneMoves(4, Distance(3), lambda i: Distance(1), Distance(3)), 3, 3, 3),
     ],
 )
 def test_norms(joint: Sensitivity, l1: int, l2: int, linf: int) -> None:
@@ -134,8 +139,13 @@ def test_only_what_moves_in_one_direction_is_called_monotone() -> None:
     one_way = [Tally(world.source, (x,), None), Tally(world.source, (x,), z), PublicNumber(Fraction(3))]
     counts = one_way[0]
     one_way += [Total(counts), Extreme("min", counts), Element(counts, 0), Offset(counts, Fraction(1))]
+    one_way += [Tally(world.source, (x,), y), Absolute(counts)]  # one row moves one element only
+    user, v = TWO_EACH.source, TWO_EACH.column("x")
+    one_way += [Tally(user, (v,), None), Tally(user, (v,), v)]  # rows only come in, and add nothing negative
+    head = Slice(world.source, None, 3)
     labels = tuple(map(Lit.of, (0, 1)))
-    both = [Tally(world.source, (x,), y), Absolute(counts), Tally(ANY.source, (ANY.column("x"),), None),
+    both = [Tally(head, (Carried(head, x),), None), Tally(head, (Carried(head, x),), Carried(head, z)),
+            Absolute(Tally(user, (v,), None)),
             QuantileScores(world.source, y, labels, Fraction(1), Fraction(0), Fraction(0)), Add(counts, counts)]  # fmt: skip
 
     assert all(v.monotone for v in one_way) and not any(v.monotone for v in both)

@@ -24,7 +24,7 @@ from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import Not
 from privjail.ops.numbers.quantile_scores import QuantileScores
-from privjail.ops.rows.slice import Slice, compose, moves, width
+from privjail.ops.rows.slice import Slice, ends_of_chain, goes_out, width
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.cells import Cell, charged
@@ -61,9 +61,6 @@ Definition falling (a b : row) : bool :=
 Definition is_1 (a : row) : bool := match fst a with Some x => x =? 1 | None => false end.
 Definition ids (l : list row) : list Z := map snd l.
 Definition number (n : option nat) : Z := match n with Some k => Z.of_nat k | None => -1 end.
-Definition ends (w : option (bound * bound)) : list Z :=
-  let one (b : bound) := match b with Some z => [1; z] | None => [0; 0] end in
-  match w with Some (a, b) => one a ++ one b | None => [] end.
 Definition ratio (q : Q) : list Z := [Qnum (Qred q); Z.pos (Qden (Qred q))].
 """
 
@@ -161,7 +158,8 @@ def test_the_rules_are_what_the_code_claims(compute):
     factors = "; ".join(f"Z.of_nat (moves {bound(a)} {bound(b)})" for a, b in pairs)
     widths = "; ".join(f"number (width {bound(a)} {bound(b)})" for a, b in pairs)
     chains = [(p, q) for p in pairs[::3] for q in pairs[::5]]
-    joined = "; ".join(f"ends (compose {bound(a)} {bound(b)} {bound(c)} {bound(d)})" for (a, b), (c, d) in chains)
+    each = (f"[({bound(a)}, {bound(b)}); ({bound(c)}, {bound(d)})]" for (a, b), (c, d) in chains)
+    joined = "; ".join(f"Z.of_nat (leaves (ends_of_chain {chain}))" for chain in each)
     tables = [
         ([dice.randrange(3) for _ in range(dice.randrange(7))], [dice.randrange(3) for _ in range(dice.randrange(7))])
         for _ in range(200)
@@ -170,16 +168,10 @@ def test_the_rules_are_what_the_code_claims(compute):
 
     got = compute([f"[{factors}]", f"[{widths}]", f"[{joined}]", f"[{apart}]"])
 
-    assert got[0] == [moves(a, b) for a, b in pairs]
+    assert got[0] == [1 + goes_out(ends_of_chain([pair])) for pair in pairs]
     assert got[1] == [-1 if width(a, b) is None else width(a, b) for a, b in pairs]
-    assert got[2] == [_ends(compose(p, q)) for p, q in chains]
+    assert got[2] == [goes_out(ends_of_chain(chain)) for chain in chains]
     assert got[3] == [edits(left, right) for left, right in tables]
-
-
-def _ends(window):
-    if window is None:
-        return []
-    return [n for z in window for n in ((0, 0) if z is None else (1, z))]
 
 
 def test_the_scores_of_candidates_are_those_of_the_code(compute):

@@ -52,7 +52,14 @@ WRONG = [
         "then 2 else 2) else (if to_end stop then 1 else 2)",
     ),
     ("Slices", "  | true, false => 2\n", "  | true, false => 1\n"),
-    ("Chains", "Within (i + 2 * d) (2 * i + d) (chain", "Within (i + d) (i + d) (chain"),
+    ("Chains", "list_max (map (fun '(s, e) => 1 + Nat.b2n s - Nat.b2n e) found)", "1"),
+    ("Chains", "(if to_end stop then [to] else [at_; to])", "[to]"),
+    ("Windows", "  Within i d (shifted_up k l) (shifted_up k r).", "  Within 0 d (shifted_up k l) (shifted_up k r)."),
+    (
+        "Values",
+        "Z.max (up * Z.of_nat i + down * Z.of_nat d) (down * Z.of_nat i + up * Z.of_nat d).",
+        "up * Z.of_nat i.",
+    ),
     ("Slices", "  width start stop = Some w -> Apart (2 * w)", "  width start stop = Some w -> Apart w"),
     (
         "Windows",

@@ -109,7 +109,7 @@ def test_more_is_counted_than_the_entries_and_the_answer_take(made: tuple[Path, 
         assert not isinstance(answer, tuple), answer
         entries = [body for _, _, body in ann.running.service.ledger.rows() if '"request"' in body]
         state = ann.running.service.ledger.state
-        (answered,) = state.answers.values()
+        (answered,) = [entry.answered for entry in state.requests.values()]
         answer = ann.running.service.ledger._store.kept(answered.seq)
 
         assert len(entries) == 2

@@ -232,7 +232,7 @@ def test_a_removed_data_set_is_closed_and_its_name_is_taken(folder: JailFolder, 
     folder.remove_dataset("census")
     with pytest.raises(PlanError, match="no data set"):
         spend(folder, "ann", (cells()[0], 1))
-    with pytest.raises(PlanError, match="cannot be set anew"):
+    with pytest.raises(PlanError, match="cannot be used again"):
         folder.add_dataset("census", str(tmp_path / "census.csv"), SCHEMA, [10], "pure", (None, 1))
     assert again(folder).total(DATASET) == (3,)
 

@@ -11,7 +11,7 @@ import pytest
 from privjail.budget.notions import Cost
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.server.ledger.events import VERSION, Event, LedgerError
-from privjail.server.ledger.state import NOTIONS, Scope, State
+from privjail.server.ledger.state import NOTIONS, RequestEntry, Scope, State
 
 # A notion, and the limit that it is made with: two numbers for (ε, δ), and for Rényi, whose limit is one number.
 WIDE = {"pure": (100,), "approx": (100, Fraction(1, 2)), "zcdp": (100,), "renyi": (100, Fraction(1, 10**6))}
@@ -153,7 +153,11 @@ def test_charges_of_the_log_count_in_every_scope() -> None:
               "charges": [["d", [["p", "text:F"]], ["1/2", "1/8"]], ["d", [["p", "text:M"]], ["1/4", "1/4"]]]}  # fmt: skip
     state.apply(Event(7, "", charge))
     assert totals(state) == [(Fraction(1, 2), Fraction(1, 4))] * 3  # of groups that exclude each other, the larger
-    assert state.total(("user", "bob", "d")) == (0, 0) and state.requests == {("ann", "r"): "x"} and state.releases == 1
+    assert (
+        state.total(("user", "bob", "d")) == (0, 0)
+        and state.requests == {("ann", "r"): RequestEntry("x")}
+        and state.releases == 1
+    )
 
 
 def test_whoever_is_revoked_or_expired_is_not_active() -> None:

@@ -48,7 +48,7 @@ from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
 from privjail.ops.numbers.tally import Tally
-from privjail.ops.columns.text import Text
+from privjail.ops.columns.text import Concat, Text
 from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan import domain as d
@@ -152,6 +152,10 @@ class Plans:
                 names = ("abs", "round", "floor", "ceil", "sqrt", "exp", "log")
                 return Function(pick.choice(names), a, pick.randint(0, 3))
             case 7:
+                if pick.random() < 0.3:
+                    return pick.choice((Cast(columns["t"], "Int64"), Cast(Cast(columns["n"], "period[M]"), "Int64"),
+                                        Cast(columns["i"], "timedelta64[us]"),
+                                        Part("year", Cast(columns["big"], "datetime64[us]"))))  # fmt: skip
                 return Cast(pick.choice((a, columns["o"], columns["k"], columns["b"], columns["s"])),
                             pick.choice(("Int64", "Float64")))  # fmt: skip
             case 8:
@@ -185,7 +189,7 @@ class Plans:
                 return IsIn(columns["n"], tuple(map(Lit.of, pick.sample((0, 1, 2, 9), 2))))
             case 6:
                 return pick.choice((Compare("==", columns["b"], Lit.of(True)), Cast(columns["n"], "boolean"),
-                                    Text("contains", columns["s"], (Lit.of("q"),)), Constant(Lit.of(True))))  # fmt: skip
+                                    Text("contains", Concat(columns["s"], columns["s"]), (Lit.of("q"),)), Constant(Lit.of(True))))  # fmt: skip
             case 7:
                 return Compare(pick.choice(("==", "<", ">")), columns["i"], columns["n"])
             case 8 | 9:
@@ -220,7 +224,11 @@ class Plans:
                 return self.condition(columns)
             case "s":
                 f = self.pick.choice(("lower", "upper", "strip"))
-                return self.pick.choice((Cast(columns["c"], "string"), Text(f, columns["s"], ()),
+                if self.pick.random() < 0.4:
+                    return self.pick.choice((Concat(columns["s"], columns["s"]),
+                                             Text("extract", columns["s"], (Lit.of("(a)"), Lit.of(1))),
+                                             Text("zfill", columns["s"], (Lit.of(3),))))  # fmt: skip
+                return self.pick.choice((Cast(columns["c"], "string"), Text(f, columns["s"], (Lit.of(None),) if f == "strip" else ()),
                                          FillNull(columns["s"], columns["c"])))  # fmt: skip
         made = self.number(columns)
         if name == "i" and not isinstance(made.domain, d.IntDomain):

@@ -162,6 +162,7 @@ ENGINE = {
     "codes of another list of categories", "joined categories keep their old codes", "merged labels keep their old codes",
     "the other edge is included", "intervals found in the data", "Sunday is day 7", "isin is null for a missing value",
     "whole numbers compare as floats", "lengths of bytes", "amounts beyond the bounds",
+    "a dot is everything", "a moment is a number of seconds", "a remainder by the engine's own operator",
     "a grid so fine that sums are rounded", "a missing key is the first one", "groups forget the order of rows",
     "a slice counts from one",
 }  # fmt: skip

@@ -36,7 +36,7 @@ MEANING: dict[str, list[tuple[list[Any], Any]]] = {
     ],
     "arithmetic": [
         (["+", 2, 3], 5), (["-", 2, 3], -1), (["*", 2, 3], 6), (["/", 3, 2], 1.5), (["//", 7, 2], 3), (["//", -7, 2], -4),
-        (["%", 7, 4], 3), (["%", -7, 4], 1), (["//", 7.0, 2], 3.0), (["+", 2**62, 2**62], 2**63), (["*", 0.5, 3], 1.5),
+        (["%", 7, 4], 3), (["%", -7, 4], 1), (["%", -7.5, 2], 0.5), (["//", 7.0, 2], 3.0), (["+", 2**62, 2**62], 2**63), (["*", 0.5, 3], 1.5),
     ],
     "function": [
         (["abs", -3, 0], 3), (["floor", -1.5, 0], -2.0), (["ceil", -1.5, 0], -1.0), (["round", 1.26, 1], 1.3),
@@ -58,12 +58,17 @@ MEANING: dict[str, list[tuple[list[Any], Any]]] = {
         ([7, "string"], "7"), (["7", "Int64"], 7), ([-1.9, "Int64"], -1), ([3, "Float64"], 3.0), ([3, "boolean"], True),
         ([0, "boolean"], False), ([LABELS, "True", "boolean"], True), ([LABELS, "False", "boolean"], False),
         ([LABELS, "low", "boolean"], N),
+        ([-5, "datetime64[us]"], -5), ([-5, "period[M]"], -5), ([-5, "timedelta64[us]"], -5),
     ],
     "text": [
         (["len", "abc", []], 3), (["contains", "abc", ["b"]], True), (["contains", "abc", ["x"]], False),
         (["slice", "abc", [1, 3]], "bc"), (["upper", "abc", []], "ABC"), (["lower", "ABC", []], "abc"),
-        (["strip", " a ", []], "a"), (["startswith", "abc", ["ab"]], True), (["endswith", "abc", ["ab"]], False),
+        (["strip", " a ", [None]], "a"), (["startswith", "abc", ["ab"]], True), (["endswith", "abc", ["ab"]], False),
+        (["lstrip", "xa", ["x"]], "a"), (["rstrip", "ax", ["x"]], "a"), (["zfill", "7", [3]], "007"),
+        (["pad", "7", [3, "left", "_"]], "__7"), (["pad", "7", [3, "right", "_"]], "7__"), (["count", "a", ["a"]], 0),
+        (["matches", "a", ["b"]], True), (["extract", "ab", ["(b)", 1]], "ab"), (["part", "a,b", [",", 0, 0]], "a,b"),
     ],
+    "concat": [(["a", "b"], "ab")],
     "part": [(["year", 0], 1970), (["year", -1], 1969), (["year", 10**17], 5138)],
 }  # fmt: skip
 
@@ -92,6 +97,12 @@ def test_what_comes_out_between_critical_values() -> None:
     assert set(results_in_between("part", ["year"], [later])) == {300_000, None}
     assert set(results_in_between("part", ["year"], [column("datetime64[us]", hi=0).domain])) == {-300_000, None}
     assert results_in_between("arithmetic", ["+"], [divisor, divisor]) == []
+    floats = results_in_between("arithmetic", ["%"], [divisor, column("Float64", -1.5, 2.5).domain])
+    assert (min(floats), max(floats)) == (-1.5, 2.5)
+    assert results_in_between("cast", ["Int64"], [later]) == [2**63 - 1]
+    assert results_in_between("cast", ["Int64"], [column("datetime64[us]", hi=0).domain]) == [-(2**63)]
+    assert results_in_between("text", ["matches"], []) == [False, True]
+    assert results_in_between("text", ["extract"], []) == results_in_between("concat", [], []) == [None]
 
 
 def test_the_ranges_of_parts_of_dates() -> None:

@@ -103,6 +103,7 @@ def test_slices_of_slices_are_one_operation() -> None:
     short = rows.slice_(3, outer, None, 2)
 
     assert (inner.factor, outer.factor, inner.most, short.most, short.edits) == (3, 3, 4, 2, 3)
+    assert (inner.inserted, inner.deleted, short.inserted, short.deleted) == (1, 2, 1, 2)
     assert outer.base == 2 and inner.base == 1
     assert rows.slice_(4, DATA, None, 0).edits == 0
 
@@ -120,6 +121,31 @@ def test_the_stability_of_windows_and_group_heads() -> None:
     assert (by_owner.factor, by_owner.cells, by_owner.edits) == (3, (ALL,), 3)
     assert (few.factor, few.cells) == (5, (KOBE,))
     assert rows.window(5, replace(user, cap=Fraction(2)), 1, 0).cap == 6
+    assert (window.inserted, window.deleted) == (20, 15) and (any_key.inserted, any_key.deleted) == (5, 5)
+    assert (by_owner.inserted, by_owner.deleted) == (3, 0)
+    assert rows.window(6, user, 7, -7).factor == 5 and rows.window(7, user, -1, 2).factor == 15
+    with pytest.raises(Refuted):
+        rows.window(8, user, 1, -2)
+
+
+def test_insertions_and_deletions_of_a_part_are_not_known_apart() -> None:
+    """V-18: of one row in and one row out, either may lie in the part."""
+    head = rows.slice_(1, DATA, None, 5)
+    part = replace(head, cells=(Cell(0, (Step(1, 2, True),)),))
+
+    assert head.apart() == (1, 1) and part.apart() == (2, 2)
+    assert replace(part, deleted=Fraction(0)).apart() == (1, 0)
+    assert replace(part, cap=Fraction(4)).apart() == (1, 1)
+    assert largest(head.sum_distance(Fraction(-1), Fraction(3))) == 4
+    assert largest(part.sum_distance(Fraction(-1), Fraction(3))) == 6  # two edits of at most 3 each
+
+
+def test_bounds_on_insertions_and_deletions_are_checked_against_what_is_claimed() -> None:
+    head = rows.slice_(1, DATA, None, 5)
+
+    assert rows.bounds_apart(head, None) == [1, 1]
+    assert rows.bounds_apart(rows.slice_(1, rows.data_set(0, 0, Fraction(9)), None, 2), Fraction(4)) == [2, 2]
+    assert rows.bounds_apart(replace(head, cap=Fraction(2)), None) == [inf, inf]
 
 
 def city(nullable: bool) -> Column:
@@ -162,7 +188,12 @@ def test_counts_and_sums() -> None:
     assert (counts.size, counts.sensitivity("l1"), counts.sensitivity("l2"), counts.monotone) == (4, 1, 1, True)
     assert counts.element_distance(1)[0].coefficients == {KOBE.extended(Step(0, 3, True)): 1}
     assert counts.element_distance(2)[0].coefficients == {NARA.extended(Step(0, 3, False)): 1}
-    assert (total.sensitivity("linf"), total.monotone, total.grid) == (10, False, 1)
+    assert (total.sensitivity("linf"), total.monotone, total.grid) == (10, True, 1)
+    user = numbers.tally(rows.data_set(0, 0, Fraction(2)), [city(True)], age)
+    assert (user.sensitivity("l1"), user.sensitivity("linf"), user.monotone) == (20, 20, False)
+    head = numbers.tally(rows.slice_(1, DATA, None, 5), [replace(city(True), base=1)], None)
+    assert (head.sensitivity("l1"), head.sensitivity("linf"), head.monotone) == (2, 1, False)
+    assert numbers.total(head).sensitivity("l1") == 1
     assert (trues.sensitivity("l1"), trues.monotone) == (1, True)
     with pytest.raises(Refuted):
         numbers.tally(DATA, [replace(age, domain=Domain("Int64", True))], None)
@@ -189,7 +220,9 @@ def test_arithmetic_on_numbers() -> None:
     assert (twice.sensitivity("l1"), twice.monotone, numbers.total(counts).sensitivity("l1")) == (2, False, 1)
     assert (numbers.scale(counts, Fraction(-3)).sensitivity("l1"), numbers.scale(counts, Fraction(-3)).grid) == (3, 3)
     assert numbers.offset(counts, Fraction(1, 3)).grid == Fraction(1, 3)
-    assert numbers.extreme(both).sensitivity("l1") == 1 and not numbers.absolute(counts).monotone
+    assert numbers.extreme(both).sensitivity("l1") == 1 and numbers.absolute(counts).monotone
+    many = numbers.tally(rows.data_set(0, 0, Fraction(2)), [city(False)], None)
+    assert many.monotone and not numbers.absolute(many).monotone
     for other in (2, -1, True):
         with pytest.raises(CannotCheck):
             numbers.element(counts, other)

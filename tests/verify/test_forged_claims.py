@@ -159,9 +159,9 @@ def test_the_grid_of_a_moved_number_is_one_that_both_lie_on(moved: str, grid: st
     assert check(made).verdict == verdict, check(made)
 
 
-def tried(chain: list[Bounds]) -> tuple[int, int]:
-    """How far a chain of slices moves, and its most rows: every table up to 24 rows, every place for one row more."""
-    moved, most = 0, 0
+def tried(chain: list[Bounds]) -> tuple[tuple[int, int], int]:
+    """What comes in and goes out of a chain of slices, and its most rows: tables up to 24 rows, each place for a row."""
+    came, went, most = 0, 0, 0
     for n in range(24):
         for at in range(n + 1):
             old, new = list(range(n)), [*range(at), "new", *range(at, n)]
@@ -169,8 +169,8 @@ def tried(chain: list[Bounds]) -> tuple[int, int]:
                 old, new = old[start:stop], new[start:stop]
             most = max(most, len(new))
             # rows are all different, and stand in the same order: what both have is their longest common part
-            moved = max(moved, len(old) + len(new) - 2 * len({*old} & {*new}))
-    return moved, most
+            came, went = max(came, len({*new} - {*old})), max(went, len({*old} - {*new}))
+    return (came, went), most
 
 
 ENDS = (None, 0, 1, 3, -1, -3)

@@ -1,1 +1,1 @@
-"""What the owner of the data runs: schemas now; publishing, grants and the ledger with the jail."""
+"""For the owner of the data: schemas, and the jail's folder with its data sets, users and grants."""

@@ -1,4 +1,4 @@
-"""The command ``privjail``: starts the command line, or says what a thin install lacks."""
+"""The command ``privjail``: starts the command line, or says which packages are missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXTRAS = {"polars", "pyarrow", "opendp", "dp_accounting", "typer", "rich", "clic
 
 def main() -> None:
     try:
-        # Again: if the other package was installed last, the file that checks first is the other one's.
+        # privjail/__init__.py checks this too, but if the other package was installed last, that file is the other's.
         from privjail.distribution import check_alone
 
         check_alone()
@@ -19,8 +19,12 @@ def main() -> None:
         print(f"privjail: {mixed}", file=sys.stderr)
         raise SystemExit(1) from None
     if sys.argv[1:2] == ["encrypted"]:
-        # Before NumPy is loaded: its small matrices are multiplied faster by one thread than by several.
+        # Must be set before NumPy is loaded: one thread multiplies its small matrices faster than several.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.argv[1:2] == ["rehearse"]:  # a thin install can do this
+        from privjail.rehearsals.run import main as rehearse
+
+        raise SystemExit(rehearse(sys.argv[2:]))
     try:
         from privjail.curator.cli.root import run
 

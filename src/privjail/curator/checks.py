@@ -1,4 +1,4 @@
-"""What a curator's decision must fulfil before it is written down."""
+"""Checks of a curator's decision before it is written to the ledger."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from privjail.errors import BudgetError, PlanError
 from privjail.server.ledger.state import DatasetEntry, State
 from privjail.server.rights import Gain, amount
 
-#: A name can be a file's name and a command's argument: it is no path, no option, and nothing that a shell expands.
+#: A name is used as a file name and as an argument of commands: no path, no option, nothing that a shell expands.
 NAME = re.compile(r"\w[\w.@+-]{0,99}")
 NAMED = 10  # how many users a refusal names
 
@@ -18,14 +18,16 @@ NAMED = 10  # how many users a refusal names
 def check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise PlanError(
-            f"{name!r} is no good name",
+            f"{name!r} cannot be used as a name",
             do="use letters, digits and . _ - + @, at most 100; the first is a letter, a digit or _",
         )
 
 
 def check_new(name: str, state: State) -> None:
     if name in state.datasets:
-        raise PlanError(f"there was a data set {name!r} before; its budget cannot be set anew", do="use another name")
+        raise PlanError(
+            f"a data set {name!r} exists or was removed; its name cannot be used again", do="use another name"
+        )
 
 
 def the_dataset(state: State, name: str) -> DatasetEntry:
@@ -78,7 +80,7 @@ def check_change_of_cap(option: str, dataset: str, before: Cost, limit: Cost, sp
     if any(new < used for new, used in zip(limit, spent, strict=True)):
         raise BudgetError(
             f"{amount(limit)} is below what was spent of {dataset!r}, {amount(spent)}",
-            do=f"what is spent cannot be taken back; lower it to {amount(spent)} at most, or remove the data set",
+            do=f"spent budget cannot be taken back; lower it to {amount(spent)} at most, or remove the data set",
         )
 
 
@@ -87,9 +89,9 @@ def _option(limit: Cost) -> str:
 
 
 def check_widening(body: dict[str, Any], gained: list[Gain], widen: bool) -> list[str]:
-    """A decision that takes something away must not let anybody spend more, unless the curator says so.
+    """A decision that takes rights away must not let anybody spend more, unless the curator allows it with --widen.
 
-    Giving is what grants, raised caps, new members and new tokens are for. Returns who gains where nobody should.
+    Grants, raised caps, new members and new tokens may. Returns the users who gain although nobody should.
     """
     surprising = [gain for gain in gained if _takes(body, gain.user)]
     if surprising and not widen:

@@ -1,4 +1,4 @@
-"""A jail's folder, and a curator's decisions in it."""
+"""A jail's folder, and the curator's decisions about it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from privjail.curator.checks import (
 )
 from privjail.errors import BudgetError, PlanError, SchemaError
 from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
+from privjail.server.ledger.history import Checked
 from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.state import Scope, State
 from privjail.server.ledger.store import open_store
@@ -36,10 +37,10 @@ from privjail.server.tokens import token_hash
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """What `privjail init` wrote down."""
+    """The configuration that `privjail init` wrote."""
     file = path / "jail.json"
     if not file.is_file():
-        raise PlanError(f"{str(path)!r} is no jail", do="make one with: privjail init, or name it with --jail")
+        raise PlanError(f"{str(path)!r} is not a jail", do="make one with: privjail init, or name it with --jail")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
         if config["version"] != VERSION:
@@ -50,7 +51,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 class JailFolder:
-    """What `privjail init` makes, and what the other commands change: all of it through the ledger."""
+    """The folder that `privjail init` makes. All other commands change it through the ledger."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,7 +64,7 @@ class JailFolder:
         return self.ledger.state
 
     def events(self) -> list[Event]:
-        """The whole log, checked against its chain."""
+        """The whole log; its hash chain is checked."""
         last: Event | None = None
         found = []
         for row in self.ledger.rows():
@@ -71,10 +72,31 @@ class JailFolder:
             found.append(last)
         return found
 
+    def newest(self, count: int, hidden: tuple[str, ...] = ()) -> list[Event]:
+        """The newest entries, but for some types of them, each checked against the one before it; oldest first."""
+        self.ledger.refresh()
+        return self.ledger.newest(count, hidden)
+
+    def check(self, progress: Callable[[int, int], None] = lambda done, all_: None, resume: bool = False) -> Checked:
+        """Check all of the ledger's past. ``progress`` is told how many entries of how many are done.
+
+        What was found right is noted in the folder, so that a check that was stopped can go on from there (``resume``).
+        """
+        note = self.path / "verified.json"
+        before = None
+        if resume and note.is_file():
+            before = Checked(*json.loads(note.read_text(encoding="ascii")))
+
+        def found_right(checkpoint: Checked) -> None:
+            note.write_text(json.dumps([checkpoint.seq, checkpoint.hash]), encoding="ascii")
+            progress(checkpoint.seq, self.ledger.entries)
+
+        return self.ledger.check(found_right, before)
+
     @staticmethod
     def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            known = "is a jail already" if (path / "jail.json").exists() else "is there already, and not empty"
+            known = "is a jail already" if (path / "jail.json").exists() else "exists and is not empty"
             raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
         path.mkdir(parents=True, exist_ok=True)
         os.chmod(path, 0o700)
@@ -86,9 +108,9 @@ class JailFolder:
         return JailFolder(path)
 
     def _decide(self, make: Callable[[State], dict[str, Any]], widen: bool = False) -> list[Gain]:
-        """Write down a decision that was made on the newest state, and by whom; returns who can spend more by it.
+        """Make a decision on the newest state and write it, with the curator's name. Returns who can spend more by it.
 
-        Taking something away lets nobody spend more, unless the curator asks for that with `widen`.
+        A decision that takes rights away is refused if somebody could then spend more, unless `widen` is given.
         """
         found: list[Gain] = []
 
@@ -105,7 +127,7 @@ class JailFolder:
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
         kind: str | None = None, query: str | None = None,
     ) -> list[str]:  # fmt: skip
-        """Add a data set; returns warnings. The rows are loaded once, to see that they fit the schema."""
+        """Add a data set; returns warnings. The rows are loaded once, to check that they fit the schema."""
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
 
         check_name(name)
@@ -136,7 +158,7 @@ class JailFolder:
     def _trial(
         self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]
     ) -> tuple[list[str], list[str]]:
-        """Load the rows once: the names of their columns, which are public, and warnings."""
+        """Load the rows once. Returns the names of their columns, which are public, and warnings."""
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
         from privjail.catalogue.schema import read_schema
@@ -148,7 +170,7 @@ class JailFolder:
         return list(domains), [said] if loose else []
 
     def remove_dataset(self, name: str) -> None:
-        """Close a data set for everybody, for good. What was spent stays on the ledger."""
+        """Close a data set permanently, for everybody. Its charges stay in the ledger."""
 
         def make(state: State) -> dict[str, Any]:
             check_open(state, name)
@@ -178,17 +200,17 @@ class JailFolder:
         return file
 
     def pardon(self, name: str, reason: str | None) -> None:
-        """Let a user go on whose requests failed too often inside the jail."""
+        """Allow releases again to a user whose requests failed too often inside the jail."""
 
         def make(state: State) -> dict[str, Any]:
             the_user(state, name)
-            need_reason(reason, "letting a user go on after failures inside the jail")
+            need_reason(reason, "pardoning a user after failures inside the jail")
             return {"type": "pardon", "name": name, "reason": reason}
 
         self._decide(make)
 
     def set_group(self, name: str, members: list[str], widen: bool = False) -> list[str]:
-        """Set who is in a group; returns warnings. Who leaves it is no longer held by its limits."""
+        """Set the members of a group; returns warnings. The group's limits no longer apply to users who leave it."""
         check_name(name)
 
         def make(state: State) -> dict[str, Any]:
@@ -242,12 +264,12 @@ class JailFolder:
         return self._decide(make)
 
     def revoke(self, who: str, dataset: str | None, group: bool = False, widen: bool = False) -> list[str]:
-        """Shut a user out, or take back the grant of a user or a group on one data set; returns warnings."""
+        """Revoke a user, or the grant of a user or a group on one data set; returns warnings."""
         warnings: list[str] = []
 
         def make(state: State) -> dict[str, Any]:
             if group and dataset is None:
-                raise PlanError("a group cannot be shut out as such", do="give --dataset NAME, or revoke its members")
+                raise PlanError("a whole group cannot be revoked", do="give --dataset NAME, or revoke its members")
             (the_group if group else the_user)(state, who)
             scope = ("group" if group else "user", who, dataset or "")
             if dataset is not None:
@@ -264,7 +286,7 @@ class JailFolder:
 def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
     make_certificates(path, hosts)
     ledger = DurableLedger(open_store(path, ledger_url, new=True))
-    if not ledger.rows():  # a jail may join others whose ledger is there
+    if not ledger.entries:  # a jail may join others whose ledger is there
         ledger.record({"type": "init", "version": VERSION, "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
     config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
@@ -273,7 +295,7 @@ def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None)
 
 
 def renew_anchor(path: Path, reason: str) -> None:
-    """Take the ledger as it is for the newest one: the curator says that it is, and why."""
+    """Accept the ledger as the newest copy, on the curator's word and with a reason."""
     need_reason(reason, "renewing an anchor")
     config = read_config(path)
     store = open_store(path, config.get("ledger_url"))
@@ -282,14 +304,14 @@ def renew_anchor(path: Path, reason: str) -> None:
     JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
 
 
-def expect(events: list[Event], given: str) -> None:
+def expect(folder: JailFolder, given: str) -> None:
     """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
     seq, _, head = given.partition(":")
     if not seq.isdigit() or not head:
-        raise PlanError(f"{given!r} is no entry", do="give it as privjail verify prints it: SEQ:HASH")
-    if not 0 < int(seq) <= len(events) or events[int(seq) - 1].hash != head:
+        raise PlanError(f"{given!r} is not an entry", do="give it as privjail verify prints it: SEQ:HASH")
+    if folder.ledger.hash_of(int(seq)) != head:
         raise LedgerError(
-            f"the ledger does not hold the entry {seq} that you noted: it was rolled back or replaced",
+            f"the ledger does not contain the entry {seq} that you gave: it was rolled back or replaced",
             do="put the newest copy of the ledger back",
         )
 
@@ -302,7 +324,7 @@ def _curator() -> str:
 
 
 def _new_limit(notion: str, budget: list[Any]) -> Cost:
-    """The numbers of a new data set's budget, as they are written down: ε; ε and δ; or ρ."""
+    """The numbers of a new data set's budget as the ledger stores them: ε; ε and δ; or ρ."""
     needs = 2 if notion in ("approx", "renyi") else 1
     if len(budget) != needs:
         wanted = "eps,delta" if needs == 2 else "one number"
@@ -314,7 +336,7 @@ def _new_limit(notion: str, budget: list[Any]) -> Cost:
 def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
     """A limit on a data set whose notion is already fixed."""
     if isinstance(notion, RenyiDP) and len(budget) == 2:
-        # The order stays as it is: the limit is what ε and δ leave of the divergence at that order.
+        # The Rényi order is fixed: the limit is the divergence at that order that ε and δ allow.
         return notion.room(*budget)
     if len(budget) != len(notion.zero()) or isinstance(notion, RenyiDP):
         wanted = "eps,delta" if isinstance(notion, RenyiDP) or len(notion.zero()) == 2 else "one number"

@@ -6,13 +6,13 @@ Exact counts of rows and released answers are not among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from privjail.budget.notions import Cost, Notion
 from privjail.curator.checks import the_dataset
-from privjail.server.ledger.events import Event, amounts
+from privjail.curator.folder import JailFolder
+from privjail.server.ledger.events import amounts
 from privjail.server.ledger.state import State
 
 
@@ -108,9 +108,12 @@ def budgets(state: State, dataset: str | None = None) -> list[Budget]:
     return found
 
 
-def log(events: Iterable[Event], state: State, last: int) -> list[LogLine]:
+HIDDEN = ("answer", "checkpoint")  # entries that the log does not show: they say nothing of what was done
+
+
+def log(folder: JailFolder, last: int) -> list[LogLine]:
     """The newest lines of the log. Answers that are kept in the ledger are left out."""
-    chosen = [event for event in events if event.body["type"] != "answer"][-last:]
+    state = folder.state
     return [
         LogLine(
             event.seq,
@@ -120,7 +123,7 @@ def log(events: Iterable[Event], state: State, last: int) -> list[LogLine]:
             details(event.body, state),
             event.body.get("by"),
         )
-        for event in chosen
+        for event in folder.newest(last, HIDDEN)
     ]
 
 

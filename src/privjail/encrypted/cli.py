@@ -58,18 +58,27 @@ def _private(path: Path) -> Any:
 @keys_app.command("decrypt")
 def keys_decrypt(
     out: Annotated[Path, typer.Argument(help="The folder to make.")],
-    bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096.")],
     budget: Annotated[str, typer.Option(help="All releases together cost at most this ε.")],
+    bins: Annotated[int, typer.Option(help="Number of bins, 2 … 4096, if there are no attributes.")] = 0,
+    attribute: Annotated[
+        list[str] | None, typer.Option(help="region=north,south or age=0:100:5; several make a cross table.")
+    ] = None,
+    least: Annotated[int, typer.Option(help="Submissions before anything is published.")] = 1,
+    opens: Annotated[str, typer.Option(help="When records are taken, as 2027-01-01T00:00:00+00:00.")] = "",
+    closes: Annotated[str, typer.Option(help="Until when; nothing is published before.")] = "",
     neighbours: Annotated[str, typer.Option(help="add-remove hides who took part, replace values")] = "add-remove",
     address: Address = "127.0.0.1:7451",
 ) -> None:
     """Run by the decryption server's operator: secret keys, certificate, and offer.json to hand over."""
+    from privjail.encrypted.attributes import Attribute, bins_of
     from privjail.encrypted.keys import make_decrypt
     from privjail.encrypted.plans import spelled_amount
     from privjail.encrypted.study import Terms
 
     with _errors():
-        terms = Terms(bins, neighbours, spelled_amount(budget))
+        asked = tuple(Attribute.parse(each) for each in attribute or ())
+        count = bins_of(asked) if asked and not bins else bins
+        terms = Terms(count, neighbours, spelled_amount(budget), least, opens, closes, asked)
         with _progress("making keys"):
             offer = make_decrypt(out, terms, address)
         screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
@@ -188,7 +197,7 @@ def submit(
                 f"{study.name!r} has the fingerprint {found.fingerprint}: another key, or other terms",
                 do="do not submit: ask the decryption server's operator",
             )
-        people = list(read_csv(records, tickets))
+        people = list(read_csv(records, tickets, found.terms.attributes))
         with Submitter(found) as submitter, _progress("encrypting and sending", len(people)) as progress:
             report = submitter.submit(people, lambda n: progress.update(progress.task_ids[0], advance=n), batch)
         screen.print(f"{report.kept} kept, {report.known} there before, {len(report.refused)} refused")
@@ -196,6 +205,65 @@ def submit(
             notes.print(plain(f"  {owner}: {why}"), markup=False, highlight=False, soft_wrap=True)
         if report.refused:
             raise typer.Exit(1)
+
+
+@app.command()
+def explain(study: StudyFile) -> None:
+    """What an owner consents to, in plain words."""
+    from privjail.encrypted.consent import consent
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        for line in consent(Study.load(study)):
+            screen.print(f"• {line}", markup=False, highlight=False)
+
+
+Gatekeeper = Annotated[str, typer.Option("--gateway", help="The gateway's address as owners see it, https://host/.")]
+
+
+@app.command()
+def page(
+    study: StudyFile,
+    gateway: Gatekeeper,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
+    title: Annotated[str, typer.Option(help="What owners read above it.")] = "",
+) -> None:
+    """A page that encrypts in the owner's browser. Hand it out yourself, or publish its hash."""
+    import hashlib
+
+    from privjail.encrypted.browser.page import page as make
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        text = make(Study.load(study), gateway, title)
+        out.write_text(text, encoding="utf-8")
+        screen.print(f"wrote {out}; SHA-256 {hashlib.sha256(text.encode()).hexdigest()}", soft_wrap=True)
+
+
+@app.command()
+def gateway(
+    study: StudyFile,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 7453,
+    public: Annotated[str, typer.Option(help="Its address as owners see it; default: this one.")] = "",
+    certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, PEM.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="For HTTPS: its key, PEM.")] = None,
+) -> None:
+    """Take records from browsers and pass them to the compute server. Run by the compute server's operator."""
+    from privjail.encrypted.browser.gateway import Gateway
+    from privjail.encrypted.browser.page import page as make
+    from privjail.encrypted.study import Study
+
+    with _errors():
+        found = Study.load(study)
+        pair = (certificate, private_key) if certificate is not None and private_key is not None else None
+        at = public or f"http{'s' if pair else ''}://{host}:{port}/"
+        served = Gateway(found, make(found, at), (host, port), certificate=pair)
+        print(f"gateway on port {served.port}", flush=True)
+        try:
+            served.serve_forever()
+        except KeyboardInterrupt:
+            served.stop()
 
 
 # -- the operator
@@ -215,7 +283,7 @@ def publish(
     epsilon: Annotated[str, typer.Option(help="What the release costs, as 0.5 or 1/2.")],
     release: Annotated[str, typer.Option(help="A name for it; the same name continues or repeats a release.")],
     purpose: Annotated[str, typer.Option("--for", help="What it will be asked: bins, ranges or both.")] = "both",
-    method: Annotated[str, typer.Option(help="ours (more accurate) or partition (the thesis').")] = "ours",
+    method: Annotated[str, typer.Option(help="block_tree (more accurate) or partition (the thesis').")] = "block_tree",
 ) -> None:
     """Have the two servers make and publish a private histogram."""
     from privjail.encrypted.analyst import publish as run
@@ -223,9 +291,9 @@ def publish(
     from privjail.encrypted.study import Study
 
     with _errors():
-        if purpose not in PURPOSES.values() or (method != "ours" and purpose != "both"):
+        if purpose not in PURPOSES.values() or (method != "block_tree" and purpose != "both"):
             raise PlanError(f"--for {purpose} --method {method} is no release", do="use --for bins, ranges or both")
-        if method == "ours":
+        if method == "block_tree":
             method = next(name for name, each in PURPOSES.items() if each == purpose)
         with _progress("asking the compute server", 1) as progress:
 
@@ -262,8 +330,14 @@ def query(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the histogram here, to ask offline.")] = None,
     unsmoothed: Annotated[bool, typer.Option("--unsmoothed", help="The unbiased numbers and their errors.")] = False,
     level: Annotated[float, typer.Option(help="How often intervals hold the true number.", min=0.5, max=0.999)] = 0.95,
+    terms: Annotated[Path | None, typer.Option(help="study.json, if SOURCE is a saved histogram.")] = None,
+    mean_of: Annotated[str, typer.Option("--mean", help="The mean of this attribute instead of counts.")] = "",
+    sum_of: Annotated[str, typer.Option("--sum", help="The sum of this attribute instead of counts.")] = "",
 ) -> None:
-    """Ask a published histogram as many ranges as you like: it costs nothing more."""
+    """Ask a published histogram as many ranges as you like: it costs nothing more.
+
+    With attributes: age=20:40,region=north. Attributes that are not named are added up.
+    """
     from privjail.encrypted.analyst import fetch
     from privjail.encrypted.study import KIND, Study
     from privjail.histograms import PrivateHistogram
@@ -273,6 +347,10 @@ def query(
         found = fetch(Study.load(source), release) if KIND in text[:200] else PrivateHistogram.from_json(text)
         if out is not None:
             out.write_text(found.to_json(), encoding="utf-8")
+        attributes = Study.load(terms or source).terms.attributes if terms or KIND in text[:200] else ()
+        if attributes and (mean_of or sum_of or any("=" in each for each in ranges or ())):
+            screen.print(_by_attributes(found, attributes, ranges or [""], level, mean_of, sum_of))
+            return
         if not ranges:
             screen.print(found, markup=False, highlight=False)
             return
@@ -291,6 +369,23 @@ def _answers(found: Any, ranges: list[tuple[int, int]], unsmoothed: bool, level:
     for a, b in ranges:
         told = found.answer(a, b, level)
         table.add_row(f"{a} … {b - 1}", f"{told.estimate:,.1f}", f"{told.low:,.1f} … {told.high:,.1f}")
+    return table
+
+
+def _by_attributes(found: Any, attributes: Any, queries: list[str], level: float, mean_of: str, sum_of: str) -> Table:
+    """Counts, sums or means over the cells that each query names."""
+    from privjail.encrypted.attributes import values, weights
+    from privjail.histograms.weighted import mean, weighted
+
+    kind = f"mean of {mean_of}" if mean_of else f"sum of {sum_of}" if sum_of else "records"
+    table = Table("of", kind, f"{level:.3g} of the time between")
+    for query in queries:
+        cells = weights(attributes, query)
+        if mean_of:
+            told = mean(found, values(attributes, mean_of), cells, level)
+        else:
+            told = weighted(found, cells * (values(attributes, sum_of) if sum_of else 1.0), level)
+        table.add_row(query or "all", f"{told.estimate:,.1f}", f"{told.low:,.1f} … {told.high:,.1f}")
     return table
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted import keys, onehot
+from privjail.encrypted.clock import now
 from privjail.encrypted.journal import Database, Journal
 from privjail.encrypted.lock import Lock
 from privjail.encrypted.numbers import MOST_RECORDS, P, Whole
@@ -135,6 +136,7 @@ class Computer:
     def submit(self, request: Any, behind: memoryview) -> Any:
         """Take a batch: what is wrong is refused one by one, the rest is added and kept before this returns."""
         self._this_study(request.study)
+        self.terms.taking(now())
         if request.key != self.study.key:
             raise PlanError("these records are encrypted with another key", do="use the newest study file")
         if len(request.owners) > LARGEST_BATCH:
@@ -273,6 +275,8 @@ class Computer:
             raise PlanError("a release needs a name of at most 100 characters")
         made = plan(request.method, request.epsilon, self.terms)
         with self._publishing:
+            if self._published(request.release) is None:
+                self.terms.publishing(now(), self._sum.submissions)
             self._spending.charge(request.release, made, Journal(self._db, request.release).mark())
             done = self._published(request.release)
             if done is None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from privjail.encrypted import compare, keys, onehot
 from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.clock import now
 from privjail.encrypted.envelope import Opener
 from privjail.encrypted.journal import Arrays, Database, Journal
 from privjail.encrypted.lock import Lock
@@ -93,6 +94,7 @@ class Decryptor:
                 "the two servers hold different offers: keys or terms differ",
                 do="give the compute server's folder the decryption server's own offer.json",
             )
+        self.offer.terms.taking(now())
         names, parts = _split(request.names, HASH_BYTES), _split(request.parts, HASH_BYTES)
         openings, envelopes = _split(request.openings, OPENING_BYTES), _split(request.envelopes, ENVELOPE_BYTES)
         n = len(names)
@@ -163,7 +165,7 @@ class Decryptor:
         return np.array(self._draw(scale, n), dtype=np.int64)
 
     def share(self, request: Any) -> Any:
-        """Take the pads off the masked sum. `ours`: answer with noise on it; `partition`: with encrypted bits."""
+        """Take the pads off the masked sum. `block_tree`: answer with noise on it; `partition`: with encrypted bits."""
         made = plan(request.method, request.epsilon, self.offer.terms)
         if len(request.masked) != 4 * made.bins:
             raise PlanError("the masked sum is of another study")
@@ -172,11 +174,13 @@ class Decryptor:
             journal, total = Journal(self._db, request.release), self._tally.total()
             if request.chain != total.chain and not journal.has("share"):
                 raise RecordsMoved("the two servers have added up different records")
+            if not journal.has("share"):
+                self.offer.terms.publishing(now(), total.submissions)
             self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:
                 y = (masked - total.values) % P
-                reply, kept = self._partition(made, y) if made.partitioned else self._ours(made, y)
+                reply, kept = self._partition(made, y) if made.partitioned else self._block_tree(made, y)
                 return reply.SerializeToString(), kept
 
             body = journal.answer("share", request.SerializeToString(), answer)
@@ -184,7 +188,7 @@ class Decryptor:
                 journal.forget()
         return pb.ShareReply.FromString(body)
 
-    def _ours(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
+    def _block_tree(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
         sums = block_sums(y)
         leaves = (y + self._noise(made.first, made.bins)) % P
         blocks = (sums + self._noise(made.second, len(sums))) % P

@@ -1,14 +1,15 @@
 """An envelope that only the decryption server can open: what an owner sends to it through the compute server.
 
-X25519 with a fresh key for each envelope, HKDF-SHA256, ChaCha20-Poly1305. A changed envelope, or one that was made for
-another study, is unreadable. Nobody who lacks its content can make another one with the same content.
+X25519 with a fresh key for each envelope, HKDF-SHA256, AES-256-GCM: what every browser has, too. A changed envelope,
+or one that was made for another study, is unreadable. Nobody who lacks its content can make another one with the same
+content.
 """
 
 from __future__ import annotations
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -23,14 +24,14 @@ def new_keys() -> tuple[bytes, bytes]:
     return secret.public_key().public_bytes_raw(), secret.private_bytes_raw()
 
 
-def _cipher(shared: bytes, sender: bytes, receiver: bytes, study: bytes) -> ChaCha20Poly1305:
-    info = b"privjail envelope 1" + study + sender + receiver
-    return ChaCha20Poly1305(HKDF(SHA256(), KEY_BYTES, None, info).derive(shared))
+def _cipher(shared: bytes, sender: bytes, receiver: bytes, study: bytes) -> AESGCM:
+    info = b"privjail envelope 2" + study + sender + receiver
+    return AESGCM(HKDF(SHA256(), KEY_BYTES, None, info).derive(shared))
 
 
-def sealed(receiver: bytes, study: bytes, content: bytes) -> bytes:
-    """The envelope: the sender's one-time public key, then the encrypted content."""
-    own = X25519PrivateKey.generate()
+def sealed(receiver: bytes, study: bytes, content: bytes, once: bytes) -> bytes:
+    """The envelope: the sender's one-time public key, then the encrypted content. Its secret key serves this once."""
+    own = X25519PrivateKey.from_private_bytes(once)
     sender = own.public_key().public_bytes_raw()
     shared = own.exchange(X25519PublicKey.from_public_bytes(receiver))
     return sender + _cipher(shared, sender, receiver, study).encrypt(NONCE, content, None)

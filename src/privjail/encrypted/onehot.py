@@ -44,13 +44,18 @@ def tagged(tag: str, *parts: Any) -> bytes:
     return digest.digest()
 
 
+def _stream(key: bytes, size: int) -> bytes:
+    """AES-256 in counter mode, from 0."""
+    return Cipher(AES(key), CTR(bytes(16))).encryptor().update(bytes(size))
+
+
 # -- what the decryption server's key stands for
 
 
 def expanded(key: bytes, n: int) -> Whole:
     """n numbers, uniform modulo P for whoever does not know the key: AES-256 in counter mode."""
     drawn = n + n // 64 + 32  # one in 1,000 is too large and passed over
-    stream = Cipher(AES(key), CTR(bytes(16))).encryptor().update(bytes(3 * drawn))
+    stream = _stream(key, 3 * drawn)
     low, high = np.frombuffer(stream, "<u2", drawn), np.frombuffer(stream, np.uint8, drawn, 2 * drawn)
     found = low.astype(np.int64) | high.astype(np.int64) << 16
     found = found[found < P]
@@ -66,7 +71,8 @@ def challenges(seeds: list[bytes], bins: int) -> tuple[Whole, Whole]:
     """α and β of each record and test: [record, test, row] and [record, test, column], uniform but for 2**-40."""
     rows, columns = square(bins)
     n = TESTS * (rows + columns)
-    raw = b"".join(hashlib.shake_256(b"privjail one-hot" + seed).digest(8 * n) for seed in seeds)
+    # A hash of the seed is uniform to whoever made the record, and AES-256 stretches it.
+    raw = b"".join(_stream(tagged("one-hot", seed), 8 * n) for seed in seeds)
     found = (np.frombuffer(raw, "<u8") % np.uint64(P)).astype(np.int64).reshape(len(seeds), TESTS, rows + columns)
     return found[:, :, :rows], found[:, :, rows:]
 

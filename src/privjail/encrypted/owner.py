@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.encrypted import encrypted_pb2 as pb
+from privjail.encrypted.attributes import Attribute, bin_of
 from privjail.encrypted.records import Encryptor
 from privjail.encrypted.study import Study
 from privjail.encrypted.wire import Caller, framed
@@ -37,15 +38,28 @@ class Report:
     refused: dict[str, str] = field(default_factory=dict)  # owner → why
 
 
-def read_csv(path: Path, tickets: Path | None = None) -> Iterator[Record]:
-    """Records from a file with the columns owner and bin, and ticket there or in a second file. No bin: absent."""
+def read_csv(path: Path, tickets: Path | None = None, attributes: tuple[Attribute, ...] = ()) -> Iterator[Record]:
+    """Records from a file with the columns owner and bin, and ticket there or in a second file. No bin: absent.
+
+    A study with attributes takes a column for each of them in place of bin; all empty: absent.
+    """
     known = {row["owner"]: row["ticket"] for row in _rows(tickets, "owner", "ticket")} if tickets else None
-    for row in _rows(path, "owner", "bin", *(() if known is not None else ("ticket",))):
+    columns = [each.name for each in attributes] or ["bin"]
+    for row in _rows(path, "owner", *columns, *(() if known is not None else ("ticket",))):
         try:
             ticket = bytes.fromhex(known[row["owner"]] if known is not None else row["ticket"])
-            yield Record(row["owner"], ticket, int(row["bin"]) if row["bin"].strip() else None)
+            texts = {name: row[name].strip() for name in columns}
+            if not any(texts.values()):
+                yield Record(row["owner"], ticket, None)
+            elif attributes:
+                yield Record(row["owner"], ticket, bin_of(attributes, texts))
+            else:
+                yield Record(row["owner"], ticket, int(texts["bin"]))
         except KeyError:
             raise PlanError(f"there is no ticket for {row['owner']!r}") from None
+        except PlanError as e:
+            do = e.do or "see: privjail encrypted explain"
+            raise PlanError(f"the line of {row['owner']!r} holds a label that the study does not have", do=do) from None
         except ValueError:
             do = "bins are whole numbers, tickets are as they were handed out"
             raise PlanError(f"the line of {row['owner']!r} cannot be read", do=do) from None

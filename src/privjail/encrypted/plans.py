@@ -13,10 +13,9 @@ from privjail.budget.amounts import amount, float_up
 from privjail.encrypted.numbers import LARGEST_SCALE, Whole
 from privjail.encrypted.study import Terms, parse_amount
 from privjail.errors import PlanError
-from privjail.histograms import block_tree as ours
-from privjail.histograms import partition
+from privjail.histograms import block_tree, partition
 
-PURPOSES = {"ours for bins": "bins", "ours": "both", "ours for ranges": "ranges"}
+PURPOSES = {"block_tree for bins": "bins", "block_tree": "both", "block_tree for ranges": "ranges"}
 METHODS = (*PURPOSES, "partition")
 MEDIAN = 1.1462  # of |X + Y| for two Laplace variables of scale 1: equal neighbours are merged half of the time
 
@@ -28,8 +27,8 @@ class Plan:
     method: str
     epsilon: Fraction
     bins: int
-    first: float  # ours: of the bins; partition: of the differences
-    second: float  # ours: of the block sums; partition: of the bucket sums
+    first: float  # block_tree: of the bins; partition: of the differences
+    second: float  # block_tree: of the block sums; partition: of the bucket sums
     epsilons: dict[str, Fraction]
     threshold: int = 0  # partition: neighbours are merged if |difference + noise| is below
 
@@ -52,7 +51,7 @@ def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
     """The plan of a release, or an error that says why not."""
     eps = spelled_amount(epsilon)
     if method in PURPOSES:
-        split = ours.split(eps, terms.bins, terms.neighbours, PURPOSES[method])
+        split = block_tree.split(eps, terms.bins, terms.neighbours, PURPOSES[method])
         made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)
     elif method == "partition":
         cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)

@@ -7,8 +7,7 @@ import numpy as np
 from privjail.encrypted.numbers import Whole
 from privjail.encrypted.plans import Plan
 from privjail.encrypted.study import Terms
-from privjail.histograms import Law, PrivateHistogram
-from privjail.histograms import block_tree as ours
+from privjail.histograms import Law, PrivateHistogram, block_tree
 from privjail.histograms.buckets import NOISE_ONLY, averages, labels_of
 from privjail.histograms.postprocess import BLOCK_SIZE
 from privjail.histograms.spread import BucketSpread
@@ -23,7 +22,7 @@ def histogram(plan: Plan, terms: Terms, submissions: int, first: Whole, second: 
     if not plan.partitioned:
         laws = Law.of(plan.first, 2), Law.of(plan.second, 2)
         total = submissions if terms.neighbours == "replace" else None
-        return ours.estimate(
+        return block_tree.estimate(
             first, second, BLOCK_SIZE, *laws, neighbours=terms.neighbours, epsilons=plan.epsilons, total=total
         )
     return partitioned(plan, terms.neighbours, first, second)

@@ -106,6 +106,21 @@ def answer_hash(name: bytes, answer: Any) -> bytes:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """All that chance decides in one record. Used once: two records from the same draws show their difference."""
+
+    key: bytes
+    blind: bytes
+    masked: Whole  # A, one number for each test
+    once: bytes  # the envelope's secret key
+
+    @classmethod
+    def fresh(cls) -> Drawn:
+        token = secrets.token_bytes
+        return cls(token(KEY_BYTES), token(HASH_BYTES), uniform(P, TESTS), token(envelope.KEY_BYTES))
+
+
+@dataclass(frozen=True)
 class Encryptor:
     """Encrypts records of one study."""
 
@@ -123,11 +138,11 @@ class Encryptor:
             plain[value] = 1
         return self.encrypted(plain)
 
-    def encrypted(self, plain: Whole) -> bytes:
+    def encrypted(self, plain: Whole, drawn: Drawn | None = None) -> bytes:
         """Any numbers modulo P, with the proof that holds only if they are one unit or nothing."""
-        key, blind = secrets.token_bytes(KEY_BYTES), secrets.token_bytes(HASH_BYTES)
-        pad, a, b = pads(key, self.bins)
-        masked = uniform(P, TESTS)  # A, of which the decryption server has the share a
+        drawn = drawn or Drawn.fresh()
+        key, blind, masked = drawn.key, drawn.blind, drawn.masked
+        pad, a, b = pads(key, self.bins)  # the decryption server has the share a of A
         shares = (masked - a) % P, (masked * masked - b) % P
         values, masks = (plain + pad) % P, onehot.spelled(shares[0][None], shares[1][None]).tobytes()
         body = packed_values(values)
@@ -138,7 +153,7 @@ class Encryptor:
         answer = answers(np.array([pad]), np.array([a]), np.array([b]), opened, seed)
         expected = answer_hash(name, answer[0])
         promised = opening_hash(part, onehot.spelled(opened)[0])
-        sealed = envelope.sealed(self.receiver, self.study, key + promised)
+        sealed = envelope.sealed(self.receiver, self.study, key + promised, drawn.once)
         return b"".join([body, blind, name, expected, masks, sealed])
 
 

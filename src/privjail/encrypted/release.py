@@ -46,7 +46,7 @@ class Release:
             kept, reply = self._exchanged(total)
         self._submissions = int(kept["submissions"][0])
         if not self.plan.partitioned:
-            self._noisy = self._ours(kept["masks"], reply)
+            self._noisy = self._block_tree(kept["masks"], reply)
             return
         yield "comparing neighbouring bins on ciphertexts"
         blind = self._journal.once("blinded", lambda: self._blinded(kept, reply))
@@ -105,9 +105,9 @@ class Release:
             return {f"bits{i:02}": _bytes(each) for i, each in enumerate(reply.bits)}
         return {"leaves": np.array(reply.leaves, dtype=np.int64), "blocks": np.array(reply.blocks, dtype=np.int64)}
 
-    # -- ours
+    # -- block_tree
 
-    def _ours(self, masks: Whole, reply: Arrays) -> tuple[Whole, Whole]:
+    def _block_tree(self, masks: Whole, reply: Arrays) -> tuple[Whole, Whole]:
         """What the decryption server answered, without the masks and with this server's noise."""
         sums = block_sums(masks)
         if reply["leaves"].shape != masks.shape or reply["blocks"].shape != sums.shape:

@@ -7,20 +7,33 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privjail.budget.amounts import amount
+from privjail.encrypted.attributes import Attribute, attributes_of, bins_of
 from privjail.encrypted.envelope import KEY_BYTES
-from privjail.encrypted.numbers import MOST_BINS
-from privjail.errors import PlanError
+from privjail.encrypted.numbers import MOST_BINS, MOST_RECORDS
+from privjail.errors import PlanError, RefusedError
 from privjail.histograms.relation import RELATIONS
 
 KIND = "privjail encrypted study"
-FORMAT = f"{KIND} 4"  # of the files, of records, and of what the servers tell each other
+FORMAT = f"{KIND} 5"  # of the files, of records, and of what the servers tell each other
 AMOUNT = re.compile(r"\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,2})?|\.\d{1,40}|\d{1,40}/\d{1,40}", re.ASCII)
 FINGERPRINT = 32  # hexadecimal digits
+
+
+def moment(text: str) -> datetime:
+    """A point in time with its offset from UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise PlanError(f"{text[:50]!r} is no time with an offset", do="write 2027-01-31T18:00:00+00:00")
+    return found
 
 
 def parse_amount(text: str) -> Fraction:
@@ -35,13 +48,24 @@ def parse_amount(text: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Terms:
-    """The promise. Both servers hold to it, each by its own ledger."""
+    """The promise. Both servers hold to it, each by its own ledger and its own clock."""
 
     bins: int
     neighbours: str
     budget: Fraction
+    least: int = 1  # submissions before anything is published
+    opens: str = ""  # when records are taken, in ISO 8601 with an offset; empty: from the start
+    closes: str = ""  # until when; nothing is published before. Empty: there is no end
+    attributes: tuple[Attribute, ...] = ()  # what the bins mean: one bin for each combination of their labels
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", attributes_of(self.attributes))
+        if self.attributes and self.bins != bins_of(self.attributes):
+            raise PlanError(f"these attributes have {bins_of(self.attributes)} combinations, not {self.bins}")
+        if type(self.least) is not int or not 1 <= self.least <= MOST_RECORDS:
+            raise PlanError(f"a study is published with 1 … {MOST_RECORDS} submissions or more")
+        if self.opens and self.closes and moment(self.opens) >= moment(self.closes):
+            raise PlanError("a study opens before it closes")
         if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
             raise PlanError(f"a study has 2 … {MOST_BINS} bins, not {self.bins}")
         if self.neighbours not in RELATIONS:
@@ -52,6 +76,23 @@ class Terms:
     def distance(self) -> int:
         """How far one person moves the counts, in all."""
         return 1 if self.neighbours == "add-remove" else 2
+
+    def taking(self, now: datetime) -> None:
+        """Refuse records outside of the collection period."""
+        if self.opens and now < moment(self.opens):
+            raise RefusedError(f"this study takes records from {self.opens}", do="submit then")
+        if self.closes and now >= moment(self.closes):
+            raise RefusedError(f"this study took records until {self.closes}", do="ask for the next period's study")
+
+    def publishing(self, now: datetime, submissions: int) -> None:
+        """Refuse to publish before the period has ended, or with too few submissions."""
+        if self.closes and now < moment(self.closes):
+            raise RefusedError(f"this study is published after {self.closes}, when its period ends", do="wait")
+        if submissions < self.least:
+            raise RefusedError(
+                f"this study promised its owners at least {self.least} submissions; there are {submissions}",
+                do="collect more",
+            )
 
     @property
     def promise(self) -> str:

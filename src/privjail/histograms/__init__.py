@@ -1,7 +1,7 @@
 """Private histograms: release once, then answer every range query from the released numbers.
 
-One module for each algorithm, each with ``release(counts, epsilon)``; ``ours`` is the one to take. What may be done
-to released numbers afterwards (``smooth``, ``nonnegative``, ``consistent``) costs no budget.
+One module for each algorithm, each with ``release(counts, epsilon)``; ``block_tree`` is the one to take. What may be
+done to released numbers afterwards (``smooth``, ``nonnegative``, ``consistent``) costs no budget.
 """
 
 from privjail.histograms.histogram import PrivateHistogram

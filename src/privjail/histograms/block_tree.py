@@ -101,12 +101,12 @@ def estimate(
     unbiased, spread = fitted(nest, list(told), total)
     laws = {"leaves": leaf_noise, "blocks": block_noise}
     released: dict[str, Integers] = {"leaves": leaves, "blocks": blocks}
-    plain = PrivateHistogram(unbiased, spread, f"ours{PLAIN}", neighbours, epsilons or {}, laws, released)
+    plain = PrivateHistogram(unbiased, spread, f"block_tree{PLAIN}", neighbours, epsilons or {}, laws, released)
     if not smooth:
         return plain
     found = smooth_blocks(*told, block_size, leaf_noise, block_noise, total)
     counts = unblocked(found, len(leaves), block_size)
-    return replace(plain, counts=counts, unbiased=unbiased, method="ours")
+    return replace(plain, counts=counts, unbiased=unbiased, method="block_tree")
 
 
 def fitted(nest: Nest, sums: list[Floats], total: int | None) -> tuple[Floats, NestedSpread]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-import numpy as np
 from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
 from privjail.histograms.laws import Floats, Integers, Law
 from privjail.histograms.tree import (
     COMMON,

@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Self
 
 import numpy as np
+
 import pandas
 from privjail.errors import PlanError, PrisonerError
 from privjail.ops.columns.cast import Cast

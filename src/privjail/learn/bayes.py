@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, target_of
 from privjail.learn.bins import bins_of
 from privjail.learn.spending import Spending

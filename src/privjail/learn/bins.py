@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 import pandas
 from privjail.errors import PlanError
 from privjail.ops.columns.carried import Constant

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+
 from privjail.learn.base import Estimator, columns_of, frame
 from privjail.learn.linear import Scaled
 from privjail.learn.spending import Spending

@@ -6,6 +6,7 @@ import math
 from typing import Any, Self
 
 import numpy as np
+
 from privjail.errors import PlanError
 from privjail.learn.base import Estimator, Regressor, columns_of, frame, target_of
 from privjail.learn.spending import Spending

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-import numpy as np
 from privjail.errors import PlanError
 from privjail.local.channels.domain import Categories
 from privjail.local.channels.pbp import Strength
@@ -23,8 +23,12 @@ from privjail.local.estimation.estimate import Estimate
 from privjail.local.estimation.mean import Mean
 from privjail.local.planning.plan import Plan, plan_binary, plan_kary, plan_unary
 from privjail.local.planning.plots import error_of_plan
-from privjail.local.survey.formats import column, read_table, write_table, writing
+from privjail.local.planning.power import Question, people_needed
+from privjail.local.survey.collector import Collector, Store
+from privjail.local.survey.collector import export as export_store
+from privjail.local.survey.formats import column, read_json, read_table, write_table, writing
 from privjail.local.survey.page import page as make_page
+from privjail.local.survey.questionnaire import Questionnaire
 from privjail.local.survey.respondent import Memory, Respondent
 from privjail.local.survey.survey import Survey
 from privjail.terminal import errors_as_messages
@@ -61,12 +65,15 @@ def randomise(
         thetas = column(table, "theta") if theta is None else [theta] * len(values)
         if memory is not None:
             people = zip(column(table, "id"), thetas, values, strict=True)
-            texts, thetas = _remembered(asked, list(people), Memory(memory))
+            texts, thetas, ballots = _remembered(asked, list(people), Memory(memory))
         else:
             texts = _fresh(asked, thetas, values)
+            ballots = _ballots(asked, thetas)
         result: dict[str, Any] = {"report": texts}
         if not asked.hidden:
             result["theta"] = thetas
+        if ballots is not None:
+            result["ballot"] = ballots
         import pandas as pd
 
         write_table(pd.DataFrame(result), out)
@@ -84,14 +91,23 @@ def _fresh(survey: Survey, thetas: list[str], values: list[str]) -> list[str]:
     return list(texts)
 
 
-def _remembered(survey: Survey, people: list[tuple[str, str, str]], memory: Memory) -> tuple[list[str], list[str]]:
-    """Reports, and the parameters they were made with, which a second run may not change."""
+def _ballots(survey: Survey, thetas: list[str]) -> list[str] | None:
+    if survey.ballot is None:
+        return None
+    return survey.ballot.write(survey.ballot.draw(survey.ballot.domain.indices(thetas)))
+
+
+def _remembered(
+    survey: Survey, people: list[tuple[str, str, str]], memory: Memory
+) -> tuple[list[str], list[str], list[str] | None]:
+    """Reports, and the parameters they were made with, which a second run may not change; and ballots."""
     sent = []
     with memory.together():
         for name, theta, value in people:
             person = Respondent(survey, theta, memory, name=name)
-            sent.append((person.report(value), person.theta))
-    return [text for text, _ in sent], [theta for _, theta in sent]
+            sent.append((person.report(value), person.theta, person.ballot() if survey.ballot is not None else ""))
+    ballots = [ballot for _, _, ballot in sent] if survey.ballot is not None else None
+    return [text for text, _, _ in sent], [theta for _, theta, _ in sent], ballots
 
 
 @app.command()
@@ -103,6 +119,12 @@ def estimate(
     ] = None,
     level: Annotated[float, typer.Option(help="How often intervals shall hold the truth.")] = 0.95,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Also write the result here.")] = None,
+    mix_within: Annotated[
+        str | None, typer.Option(help="Intervals that hold if the stated shares are off by at most this.")
+    ] = None,
+    any_choice: Annotated[
+        bool, typer.Option(help="Do not assume that people chose θ without regard to their answer.")
+    ] = False,
 ) -> None:
     """Frequencies or a mean from reports, with intervals and both strengths of every parameter."""
     with _errors():
@@ -110,9 +132,23 @@ def estimate(
         table = read_table(reports)
         texts = column(table, "report")
         thetas = None if asked.hidden else column(table, "theta")
+        ballots = None
+        if asked.ballot is not None and "ballot" in table.columns:
+            ballots = asked.ballot.read(column(table, "ballot"))
         with _progress("estimating") as step:
-            result = asked.estimate(_read(asked, texts, thetas), thetas, method=method, level=level, progress=step)
+            result = asked.estimate(
+                _read(asked, texts, thetas),
+                thetas,
+                ballots=ballots,
+                mix_within=mix_within,
+                independent=not any_choice,
+                method=method,
+                level=level,
+                progress=step,
+            )
         _show(result)
+        for finding in result.findings:
+            notes.print(f"[bold]Warning:[/bold] {finding}", soft_wrap=True)
         _show_strengths(result.strengths)
         if out is not None:
             import pandas as pd
@@ -147,6 +183,10 @@ def plan(
     question: Annotated[str, typer.Option(help="The question that people read.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write the better survey here, as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw errors over the number of people.")] = None,
+    plain_may_rise: Annotated[
+        bool, typer.Option(help="Let ε rise above the wanted one for people whose choice becomes known.")
+    ] = False,
+    ballot: Annotated[str | None, typer.Option(help="Collect the mix, too: ε of the choice itself.")] = None,
 ) -> None:
     """The most accurate channels at wanted strengths, hidden and public side by side."""
     with _errors():
@@ -154,7 +194,13 @@ def plan(
             raise PlanError(f"there is no kind {kind!r}", do=f"use one of: {', '.join(PLANNERS)}")
         make: Callable[..., Plan] = PLANNERS[kind]
         with _progress("planning"):
-            best = make(Categories(tuple(answer)), _pairs(mix), _pairs(epsilon), question=question)
+            best = make(
+                Categories(tuple(answer)),
+                _pairs(mix),
+                _pairs(epsilon),
+                question=question,
+                plain_may_rise=plain_may_rise,
+            )
         hidden, public = best.errors(n)
         table = Grid(title=f"Expected error of a frequency, {n:,} people (root mean square)")
         for name in ("parameters", "error", "channels"):
@@ -162,9 +208,10 @@ def plan(
         for name, error, survey in (("hidden", hidden, best.hidden), ("public", public, best.public)):
             table.add_row(name, f"{error**0.5:.5f}", _describe(survey))
         screen.print(table)
-        better = best.hidden if hidden < public else best.public
-        verdict = f"{best.gain:.3f} times the squared error with public parameters as with hidden ones"
-        screen.print(f"{'Hide' if hidden < public else 'Publish'} the parameters: {verdict}.")
+        better = best.better
+        if ballot is not None and better.hidden:
+            better = better.with_ballot(ballot)
+        screen.print(best.words(), soft_wrap=True)
         _show_strengths(better.strengths())
         if out is not None:
             with writing(out):
@@ -194,16 +241,80 @@ def _rounded(spec: dict[str, Any]) -> dict[str, Any]:
     return {name: value if name == "channel" else short(value) for name, value in spec.items()}
 
 
+Translations = Annotated[Path | None, typer.Option(help="Questions and answers in other languages, as JSON.")]
+
+
 @app.command()
 def page(
     survey: SurveyFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
+    translations: Translations = None,
 ) -> None:
-    """One static HTML file that randomises an answer on the respondent's own device."""
+    """One static HTML file that randomises answers on the respondent's own device and can send nothing."""
     with _errors():
-        text = make_page(Survey.load(survey))
+        text = make_page(Questionnaire.load(survey), translations=read_json(translations))
         with writing(out):
             out.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def collect(
+    survey: SurveyFile,
+    store: Annotated[Path, typer.Option(help="The file that keeps what people send.")],
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8080,
+    certificate: Annotated[Path | None, typer.Option(help="For HTTPS: the certificate, PEM.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="For HTTPS: its key, PEM.")] = None,
+    choices: Annotated[bool, typer.Option(help="Also collect choices by themselves, for an anonymous mix.")] = False,
+    translations: Translations = None,
+) -> None:
+    """Serve the respondents' page and store what they send, durably; no addresses, times or order."""
+    with _errors():
+        asked = Questionnaire.load(survey)
+        kept = Store(store, asked)
+        text = make_page(asked, send=True, choices=choices, translations=read_json(translations))
+        pair = (certificate, private_key) if certificate is not None and private_key is not None else None
+        if pair is None and host not in ("127.0.0.1", "localhost", "::1"):
+            notes.print("Without a certificate use this only behind a proxy that speaks HTTPS.")
+        with writing(store):
+            collector = Collector(kept, text, (host, port), certificate=pair)
+        print(f"http{'s' if pair else ''}://{host}:{collector.port}/ (stop with Ctrl-C)", flush=True)
+        try:
+            collector.serve_forever()
+        except KeyboardInterrupt:
+            kept.close()
+
+
+@app.command()
+def export(
+    store: Annotated[Path, typer.Argument(help="The file that a collector wrote.")],
+    survey: SurveyFile,
+    out: Output = "-",
+) -> None:
+    """What people sent, as a table: report, and ballot or theta; numbered by question if there are several."""
+    with _errors():
+        import pandas as pd
+
+        write_table(pd.DataFrame(export_store(store, Questionnaire.load(survey))), out)
+
+
+@app.command()
+def power(
+    survey: SurveyFile,
+    answer: Annotated[str, typer.Option(help="The answer whose frequency is in question.")],
+    frequency: Annotated[float, typer.Option(help="Its frequency if nothing is special.")],
+    difference: Annotated[float, typer.Option(help="The difference that shall be noticed.")],
+    groups: Annotated[int, typer.Option(help="1: against a known frequency; 2: between two groups.")] = 1,
+    chance: Annotated[float, typer.Option(help="How often it shall be noticed.")] = 0.8,
+    level: Annotated[float, typer.Option(help="1 less the rate of false alarms.")] = 0.95,
+) -> None:
+    """How many people a survey needs, beside the number without any noise."""
+    with _errors():
+        asked = Survey.load(survey)
+        wanted = Question(answer, frequency, difference, groups, chance, level)
+        needed, plain = people_needed(asked, wanted), people_needed(None, wanted)
+        each = "" if groups == 1 else " in each group"
+        screen.print(f"{needed:,} people{each}; without any noise {plain:,}.")
 
 
 def _show(result: Estimate | Mean) -> None:

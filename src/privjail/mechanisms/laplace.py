@@ -18,6 +18,7 @@ from privjail.mechanisms.mechanism import (
     noise_grid,
     public,
     public_steps,
+    require_bounded,
 )
 from privjail.mechanisms.noise import Noise
 from privjail.plan.value import Value
@@ -59,8 +60,9 @@ class Laplace(Mechanism):
         self.sensitivity(value)
 
     def calibrate(self, value: Value) -> Calibration:
-        distance = self.sensitivity(value).as_integer_ratio()
-        return _calibrated(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), value.joint.size)
+        joint = value.joint
+        distance = require_bounded(joint.l1, value).as_integer_ratio()
+        return _calibrated(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), joint.size)
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
         calibration = self.calibrate(value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy
+
 from privjail.errors import PlanError, PrisonerError, RowsError
 from privjail.numpy import elementwise as each
 from privjail.numpy.sums import vector_sum

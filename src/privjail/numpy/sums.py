@@ -60,7 +60,7 @@ class SensitiveArray(Sensitive[Any]):
     def __len__(self) -> int:
         return len(self._at)
 
-    def _public(self, answer: Any) -> Any:
+    def _public(self, answer: Any, facts: Any = ()) -> Any:
         return numpy.asarray(answer, dtype=numpy.float64)[self._at]
 
     def __repr__(self) -> str:

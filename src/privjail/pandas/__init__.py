@@ -12,7 +12,23 @@ Names, arguments and meaning are those of pandas with nullable types and groupby
 from __future__ import annotations
 
 from privjail.pandas.frame import PrivDataFrame
-from privjail.pandas.functions import crosstab, cut, isna, isnull, merge, notna, notnull, to_numeric
+from privjail.pandas.functions import (
+    Grouper,
+    concat,
+    crosstab,
+    cut,
+    get_dummies,
+    isna,
+    isnull,
+    merge,
+    notna,
+    notnull,
+    pivot_table,
+    qcut,
+    to_datetime,
+    to_numeric,
+    to_timedelta,
+)
 from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
 from privjail.pandas.io import from_frame, read_csv, read_parquet
 from privjail.pandas.refusals import public_or_refused
@@ -20,23 +36,30 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 
 __all__ = [
+    "Grouper",
     "PrivDataFrame",
     "PrivDataFrameGroupBy",
     "PrivSeriesGroupBy",
     "PrivSeries",
     "SensitiveDataFrame",
     "SensitiveSeries",
+    "concat",
     "crosstab",
     "cut",
     "from_frame",
+    "get_dummies",
     "isna",
     "isnull",
     "merge",
     "notna",
     "notnull",
+    "pivot_table",
+    "qcut",
     "read_csv",
     "read_parquet",
+    "to_datetime",
     "to_numeric",
+    "to_timedelta",
 ]
 
 

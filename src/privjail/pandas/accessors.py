@@ -2,244 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
-from privjail.ops.columns.datetime_part import PARTS, Part
-from privjail.ops.columns.recode import Recode
-from privjail.ops.columns.text import FUNCTIONS, Text
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.datetimes import DateTimes
+from privjail.pandas.joined_text import codes
 from privjail.pandas.refusals import RefusedAttribute
-from privjail.plan.domain import CategoryDomain
-from privjail.plan.node import Lit
-from privjail.rowwise import literal
+from privjail.pandas.text import Strings
+from privjail.plan.domain import CategoryDomain, type_name
 
 if TYPE_CHECKING:
     import pandas
     from privjail.pandas.series import PrivSeries
 
-
-class Strings:
-    """Text functions, on free text or on the labels of categories."""
-
-    def __init__(self, series: PrivSeries) -> None:
-        self._series = series
-
-    def _apply(self, f: str, *arguments: Any) -> PrivSeries:
-        series = self._series
-        if not isinstance(series.domain, CategoryDomain):
-            return series._new(Text(f, series._expr, tuple(literal(a) for a in arguments)))
-        labels = series.domain.categories
-        if not all(isinstance(label, str) for label in labels):
-            raise PlanError(".str needs text, but the categories are numbers")
-        done = [FUNCTIONS[f][1](label, *arguments) for label in labels]
-        pairs = tuple((Lit.of(a), Lit.of(b)) for a, b in zip(labels, done, strict=True))
-        return series._new(Recode(series._expr, pairs, 0))
-
-    def lower(self) -> PrivSeries:
-        """Lower case.
-
-        >>> x = df["ward"].str.lower()
-        """
-        return self._apply("lower")
-
-    def upper(self) -> PrivSeries:
-        """Upper case.
-
-        >>> x = df["ward"].str.upper()
-        """
-        return self._apply("upper")
-
-    def strip(self) -> PrivSeries:
-        """Without white space at both ends.
-
-        >>> x = df["patient"].str.strip()
-        """
-        return self._apply("strip")
-
-    def len(self) -> PrivSeries:
-        """The number of characters.
-
-        >>> x = df["patient"].str.len()
-        """
-        return self._apply("len")
-
-    def startswith(self, prefix: str, na: bool | None = None) -> PrivSeries:
-        """Whether the text begins with a public text.
-
-        >>> x = df["ward"].str.startswith("s")
-        """
-        return _filled(self._apply("startswith", prefix), na)
-
-    def endswith(self, suffix: str, na: bool | None = None) -> PrivSeries:
-        """Whether the text ends with a public text.
-
-        >>> x = df["ward"].str.endswith("y")
-        """
-        return _filled(self._apply("endswith", suffix), na)
-
-    def contains(self, pat: str, case: bool = True, *, na: bool | None = None, regex: bool = True) -> PrivSeries:
-        """Whether the text contains a public text (no patterns).
-
-        >>> x = df["ward"].str.contains("ger")
-        """
-        if regex and isinstance(pat, str) and not _literal(pat):
-            raise PlanError(
-                "str.contains takes plain text: a pattern's cost in time could depend on the data",
-                do="write regex=False if the text is meant as it stands",
-            )
-        text = self if case else Strings(self.lower())
-        return _filled(text._apply("contains", pat if case else pat.lower()), na)
-
-    def slice(self, start: int | None = None, stop: int | None = None) -> PrivSeries:
-        """The characters from one position to another.
-
-        >>> x = df["patient"].str.slice(0, 2)
-        """
-        return self._apply("slice", start, stop)
-
-    def get(self, i: int) -> PrivSeries:
-        """The character at a position; missing where the text is shorter.
-
-        >>> x = df["patient"].str.get(0)
-        """
-        if type(i) is not int or i < 0:
-            raise PlanError(".str.get takes a position from 0")
-        return self.slice(i, i + 1).where(self.len() > i)
-
-    def __getitem__(self, key: Any) -> PrivSeries:
-        if isinstance(key, slice) and key.step in (None, 1):
-            return self.slice(key.start, key.stop)
-        if type(key) is int and key >= 0:
-            return self.get(key)
-        raise PlanError(".str[…] takes a position or a slice")
-
-    __iter__ = None  # else Python would iterate over positions 0, 1, 2, … for ever
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise RefusedAttribute(f".str.{name} is not offered", do=f"use one of {', '.join(FUNCTIONS)}")
-
-
-def _literal(text: str) -> bool:
-    """Whether a pattern matches exactly itself: no character of it has a meaning of its own."""
-    return not set(text) & set(".^$*+?{}[]\\|()")
-
-
-def _filled(answer: PrivSeries, na: bool | None) -> PrivSeries:
-    return answer if na is None else answer.fillna(na)
-
-
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-          "November", "December")  # fmt: skip
-
-
-class DateTimes:
-    """Parts of dates."""
-
-    def __init__(self, series: PrivSeries) -> None:
-        self._series = series
-
-    def _part(self, name: str) -> PrivSeries:
-        return self._series._new(Part(name, self._series._expr))
-
-    @property
-    def year(self) -> PrivSeries:
-        """The year.
-
-        >>> x = df["admitted"].dt.year
-        """
-        return self._part("year")
-
-    @property
-    def quarter(self) -> PrivSeries:
-        """The quarter, 1 to 4.
-
-        >>> x = df["admitted"].dt.quarter
-        """
-        return self._part("quarter")
-
-    @property
-    def month(self) -> PrivSeries:
-        """The month, 1 to 12.
-
-        >>> x = df["admitted"].dt.month
-        """
-        return self._part("month")
-
-    @property
-    def day(self) -> PrivSeries:
-        """The day of the month.
-
-        >>> x = df["admitted"].dt.day
-        """
-        return self._part("day")
-
-    @property
-    def hour(self) -> PrivSeries:
-        """The hour, 0 to 23.
-
-        >>> x = df["admitted"].dt.hour
-        """
-        return self._part("hour")
-
-    @property
-    def minute(self) -> PrivSeries:
-        """The minute.
-
-        >>> x = df["admitted"].dt.minute
-        """
-        return self._part("minute")
-
-    @property
-    def second(self) -> PrivSeries:
-        """The second.
-
-        >>> x = df["admitted"].dt.second
-        """
-        return self._part("second")
-
-    @property
-    def dayofweek(self) -> PrivSeries:
-        """The day of the week: Monday is 0.
-
-        >>> x = df["admitted"].dt.dayofweek
-        """
-        return self._part("dayofweek")
-
-    weekday = dayofweek
-    day_of_week = dayofweek
-
-    @property
-    def dayofyear(self) -> PrivSeries:
-        """The day of the year, from 1.
-
-        >>> x = df["admitted"].dt.dayofyear
-        """
-        return self._part("dayofyear")
-
-    day_of_year = dayofyear
-
-    def day_name(self) -> PrivSeries:
-        """The English name of the day of the week, as a category.
-
-        >>> counts = df["admitted"].dt.day_name().value_counts(sort=False).reveal(eps=1)
-        """
-        return self._part("dayofweek").map(dict(enumerate(DAYS)))
-
-    def month_name(self) -> PrivSeries:
-        """The English name of the month, as a category.
-
-        >>> x = df["admitted"].dt.month_name()
-        """
-        return self._part("month").map(dict(enumerate(MONTHS, 1)))
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise RefusedAttribute(f".dt.{name} is not offered", do=f"use one of {', '.join(PARTS)}")
+__all__ = ["Categories", "DateTimes", "Strings"]
 
 
 class Categories:
@@ -247,6 +25,7 @@ class Categories:
 
     def __init__(self, series: PrivSeries) -> None:
         self._series = series
+        self._domain()
 
     @property
     def categories(self) -> pandas.Index[Any]:
@@ -268,10 +47,88 @@ class Categories:
         """
         return self._domain().ordered
 
+    @property
+    def codes(self) -> PrivSeries:
+        """The position of each category in the list; -1 for a missing one.
+
+        >>> df["ward"].cat.codes.domain.upper
+        3
+        """
+        return self._series._new(codes(self._series._expr, self._domain())).fillna(-1)
+
+    def _relisted(self, labels: Any, ordered: bool | None = None) -> PrivSeries:
+        import pandas
+
+        order = self._domain().ordered if ordered is None else bool(ordered)
+        return self._series.astype(pandas.CategoricalDtype(pandas.Index(list(labels), dtype=object), order))
+
+    def set_categories(self, new_categories: Any, ordered: bool | None = None) -> PrivSeries:
+        """Another list of categories; values that are not in it become missing.
+
+        >>> x = df["ward"].cat.set_categories(["surgery", "maternity"])
+        """
+        return self._relisted(new_categories, ordered)
+
+    def reorder_categories(self, new_categories: Any, ordered: bool | None = None) -> PrivSeries:
+        """The same categories in another order.
+
+        >>> x = df["sex"].cat.reorder_categories(["M", "F"], ordered=True)
+        """
+        if set(new_categories) != set(self._domain().categories):
+            raise PlanError("the categories must be the same ones", do="use .cat.set_categories([…])")
+        return self._relisted(new_categories, ordered)
+
+    def as_ordered(self) -> PrivSeries:
+        """With an order: that of the list.
+
+        >>> x = df["sex"].cat.as_ordered() < "M"
+        """
+        return self._relisted(self._domain().categories, True)
+
+    def as_unordered(self) -> PrivSeries:
+        """Without an order.
+
+        >>> x = df["sex"].cat.as_unordered()
+        """
+        return self._relisted(self._domain().categories, False)
+
+    def add_categories(self, new_categories: Any) -> PrivSeries:
+        """With further categories, which do not occur yet.
+
+        >>> x = df["ward"].cat.add_categories(["oncology"])
+        """
+        new = [new_categories] if isinstance(new_categories, str) else list(new_categories)
+        return self._relisted([*self._domain().categories, *new])
+
+    def remove_categories(self, removals: Any) -> PrivSeries:
+        """Without some categories: their values become missing.
+
+        >>> x = df["ward"].cat.remove_categories(["maternity"])
+        """
+        gone = [removals] if isinstance(removals, str) else list(removals)
+        return self._relisted([c for c in self._domain().categories if c not in gone])
+
+    def rename_categories(self, new_categories: Any) -> PrivSeries:
+        """Other names: a dict, a list in their order, or a function.
+
+        >>> x = df["sex"].cat.rename_categories({"F": "female", "M": "male"})
+        """
+        labels = self._domain().categories
+        if isinstance(new_categories, Mapping):
+            names = [new_categories.get(c, c) for c in labels]
+        else:
+            names = list(map(new_categories, labels) if callable(new_categories) else new_categories)
+        if len(names) != len(labels) or len(set(names)) != len(names):
+            raise PlanError(f"{len(labels)} different names are needed")
+        return self._series.map(dict(zip(labels, names, strict=True)))
+
     def _domain(self) -> CategoryDomain:
         domain = self._series.domain
         if not isinstance(domain, CategoryDomain):
-            raise PlanError(f"a {domain.dtype} column has no categories")
+            raise RefusedAttribute(
+                f"PrivSeries.cat is refused: a {type_name(domain)} column has no categories",
+                do="use .astype(pandas.CategoricalDtype([…]))",
+            )
         return domain
 
     if not TYPE_CHECKING:

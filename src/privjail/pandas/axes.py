@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, IntDomain, Interval
+from privjail.pandas.periods import labels_of
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, IntDomain, Interval, OrdinalDomain
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,18 @@ def public_label(label: Any) -> Any:
     return label
 
 
-def flat_labels(axes: Labels) -> list[Any]:
+def flat_labels(axes: Labels, named: tuple[Axis, ...] | None = None) -> list[Any]:
     """The label of each element: plain for one axis, else a tuple."""
-    shown = [[public_label(label) for label in axis] for axis in axes]
+    domains = [None] * len(axes) if named is None else [axis.domain for axis in named]
+    shown = [shown_labels(labels, domain) for labels, domain in zip(axes, domains, strict=True)]
     return shown[0] if len(shown) == 1 else list(product(*shown))
+
+
+def shown_labels(labels: tuple[Any, ...], domain: Domain | None) -> list[Any]:
+    """The labels of one axis as pandas would hold them."""
+    if isinstance(domain, OrdinalDomain):
+        return list(labels_of(domain, labels))
+    return [public_label(label) for label in labels]
 
 
 def index_of(labels: Labels, axes: tuple[Axis, ...]) -> Any:
@@ -56,6 +65,8 @@ def _level(labels: tuple[Any, ...], axis: Axis) -> Any:
                 codes = pandas.Categorical.from_codes(range(len(labels)), dtype=type_)
                 return pandas.CategoricalIndex(codes, name=axis.name)
             return pandas.Index([public_label(label) for label in labels], dtype=object, name=axis.name)
+        case OrdinalDomain():
+            return labels_of(axis.domain, labels).rename(axis.name)
         case IntDomain():
             return pandas.Index(labels, dtype="Int64", name=axis.name)
         case BoolDomain():

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from privjail.budget.amounts import amount
-from privjail.errors import PlanError, RowsError
+from privjail.errors import PlanError, RowsError, unbounded, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import joined, negation
@@ -23,30 +23,51 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
+from privjail.pandas.across import row_counts, row_extremes, row_logic, row_means, row_sums
+from privjail.pandas.aggregate import frame_agg
 from privjail.pandas.axes import Axis
+from privjail.pandas.beside import beside
+from privjail.pandas.columns import by_column, info_text
+from privjail.pandas.counting import counted
+from privjail.pandas.dates import shown_type
+from privjail.pandas.deferred import Deferred
+from privjail.pandas.flat import FlatGroups
 from privjail.pandas.groups import PrivDataFrameGroupBy
-from privjail.pandas.indexing import Loc
+from privjail.pandas.indexing import Loc, TableIloc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
-from privjail.pandas.priced import priced
-from privjail.pandas.query import parse_query
+from privjail.pandas.priced import no_price, priced
+from privjail.pandas.query import callers_names, parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
+from privjail.pandas.resample import Indexed, resampled
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.show import facts, facts_html
-from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.slicing import bounded, carried, nulls_last
+from privjail.pandas.traced import apply_rows
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain, Numeric, TimeDomain
+from privjail.plan.domain import (
+    BoolDomain,
+    CategoryDomain,
+    Domain,
+    FloatDomain,
+    IntDomain,
+    Numeric,
+    TimeDomain,
+    UntypedDomain,
+)
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 from privjail.rowwise import constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.mean import means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.numpy.array import PrivArray
 
 T = TypeVar("T")
@@ -167,7 +188,21 @@ class PrivDataFrame(Operators):
         """
         import pandas
 
-        return pandas.Series({name: expr.domain.dtype for name, expr in self._exprs.items()}, dtype=object)
+        return pandas.Series({name: shown_type(expr.domain) for name, expr in self._exprs.items()}, dtype=object)
+
+    def info(self, verbose: bool | None = None, buf: Any = None, **options: Any) -> None:
+        """Print the columns and what they may hold: public facts. How many rows there are is private.
+
+        >>> df[["age", "sex"]].info()
+        <class 'privjail.pandas.PrivDataFrame'>
+        rows: private; .shape[0].reveal(eps=…) counts them
+        Data columns (total 2 columns):
+         #  Column  Dtype     Values
+        --  ------  --------  ------
+         0  age     Int64     0 to 120
+         1  sex     category  2 categories
+        """
+        print(info_text(self._exprs), file=buf)
 
     @property
     def shape(self) -> tuple[SensitiveInt | SensitiveFloat, int]:
@@ -189,6 +224,9 @@ class PrivDataFrame(Operators):
 
     def __contains__(self, name: Any) -> bool:
         return name in self._exprs
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._exprs)
 
     def _plan(self) -> str:
         return str(self._rows)
@@ -218,6 +256,8 @@ class PrivDataFrame(Operators):
             return self._new({name: self._expr(name) for name in key})
         if isinstance(key, slice):
             return self.iloc[key]
+        if isinstance(key, (set, frozenset)) or type(key).__name__ in ("ndarray", "dict_keys"):
+            raise PlanError("columns are chosen by a list of names", do="df[list(names)]")
         if isinstance(key, Prisoner):
             raise PlanError("a table is filtered by one true/false column of its own")
         return self._series(key)
@@ -237,12 +277,12 @@ class PrivDataFrame(Operators):
         return Loc(self)
 
     @property
-    def iloc(self) -> Iloc[Self]:
-        """Consecutive rows by their position.
+    def iloc(self) -> TableIloc:
+        """Consecutive rows by their position, and columns by theirs.
 
-        >>> x = df.iloc[10:20]
+        >>> x = df.iloc[10:20, 1:3]
         """
-        return Iloc(self._slice)
+        return TableIloc(self)
 
     def _slice(self, start: int | None, stop: int | None) -> Self:
         rows = Slice(self._rows, start, stop)
@@ -267,7 +307,7 @@ class PrivDataFrame(Operators):
 
         >>> x = df.query("age > 40 and sex == 'F'")
         """
-        return self._filtered(parse_query(expr, self))
+        return self._filtered(parse_query(expr, self, callers_names()))
 
     def sort_values(
         self, by: Any, *, ascending: Any = True, kind: str = "stable", na_position: str = "last",
@@ -292,11 +332,14 @@ class PrivDataFrame(Operators):
         """
         return self._new(self._exprs) if drop else refuse_row_numbers(self)
 
-    def dropna(self, *, subset: Any = None, how: str = "any") -> Self:
-        """Rows without missing values (how='all': rows in which not everything is missing).
+    def dropna(self, *, subset: Any = None, how: str = "any", thresh: int | None = None) -> Self:
+        """Rows without missing values (how='all': without rows of nothing else; thresh: with so many values).
 
         >>> x = df.dropna(subset=["sex"])
         """
+        if thresh is not None:
+            table = self if subset is None else self[self._names(subset)]
+            return self._filtered(table.count(axis=1) >= thresh)
         if how not in ("any", "all"):
             raise PlanError(f"how must be 'any' or 'all', got {how!r}")
         names = list(self._exprs) if subset is None else self._names(subset)
@@ -308,22 +351,36 @@ class PrivDataFrame(Operators):
         return self._new(self._exprs, keep(self._rows, negation(dropped)))
 
     def groupby(
-        self, by: Any, *, sort: bool = True, observed: bool = False, dropna: bool = True
+        self, by: Any, *, sort: bool = True, as_index: bool = True, observed: bool = False, dropna: bool = True
     ) -> PrivDataFrameGroupBy:
         """Groups by one or more columns with finitely many values; absent values give empty groups.
 
         >>> counts = df.groupby("ward").size().reveal(eps=1)
         """
-        if observed or not dropna:
-            raise PlanError(
-                "which groups occur is private: every possible group is there, and rows without a key in none",
-                do="leave out observed=True and dropna=False",
-            )
+        if observed:
+            warn("which groups occur is private: groups without rows are there too, whatever observed= says")
         if isinstance(by, Prisoner) and not isinstance(by, PrivSeries):
             raise PlanError("groups are made by columns, not by a private number or table")
-        if callable(by) and not isinstance(by, Prisoner):
+        if callable(by) and not isinstance(by, Prisoner) and not hasattr(by, "freq"):
             raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
-        return PrivDataFrameGroupBy(self, by)
+        groups = PrivDataFrameGroupBy(self, by)
+        if not dropna:
+            groups._need_no_missing_keys()
+        return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
+
+    def resample(self, rule: Any, on: Any = None, **options: Any) -> PrivDataFrameGroupBy:
+        """Groups of days, weeks or months of a column of dates; they come from the column's declared range.
+
+        >>> weekly = df.resample("W", on="admitted").size().reveal(eps=1)
+        """
+        return PrivDataFrameGroupBy(self, resampled(self, rule, on, options))
+
+    def set_index(self, keys: Any, **options: Any) -> Indexed:
+        """The table with a column of dates as its index: for resample, and for loc with dates.
+
+        >>> daily = df.set_index("admitted").resample("D")["cost"].sum().reveal(eps=1)
+        """
+        return Indexed(self, keys, options)
 
     # -- setting, naming and dropping columns
 
@@ -520,10 +577,60 @@ class PrivDataFrame(Operators):
         wanted, unwanted = _types(include), _types(exclude)
         if not wanted and not unwanted:
             raise PlanError("select_dtypes needs include= or exclude=")
-        kinds = {n: e.domain.dtype for n, e in self._exprs.items()}
+        kinds = {n: shown_type(e.domain) for n, e in self._exprs.items()}
         return self._new(
             {n: self._exprs[n] for n, t in kinds.items() if (not wanted or t in wanted) and t not in unwanted}
         )
+
+    def join(self, other: Any, on: Any = None, how: str = "left") -> PrivDataFrame:
+        """Beside columns of the same rows; or with on= a look-up in a public table by its index.
+
+        >>> x = df.join(pd.get_dummies(df["ward"], prefix="ward"))
+        """
+        if isinstance(other, Prisoner):
+            return beside([self, other])
+        if on is None:
+            raise PlanError("join with a public table needs a key", do='`df.merge(table, on="g", how="left")`')
+        return self.merge(other.rename_axis(on).reset_index(), how, on)
+
+    def convert_dtypes(self) -> Self:
+        """The same table: its types are those of the schema, which hold missing values already.
+
+        >>> x = df.convert_dtypes()
+        """
+        return self._new(self._exprs)
+
+    infer_objects = convert_dtypes
+
+    def nlargest(self, n: int, columns: Any) -> Self:
+        """The n rows with the largest values, private ones: sort_values(…).head(n).
+
+        >>> x = df.nlargest(100, "cost")["age"].mean(eps=1)
+        """
+        return self.sort_values(columns, ascending=False).head(n)
+
+    def nsmallest(self, n: int, columns: Any) -> Self:
+        """The n rows with the smallest values, private ones: sort_values(…).head(n).
+
+        >>> x = df.nsmallest(100, "cost")["age"].mean(eps=1)
+        """
+        return self.sort_values(columns).head(n)
+
+    def drop_duplicates(self, subset: Any = None, *, keep: str = "first") -> Self:
+        """The first row of each value of a column, as groupby(column).head(1).
+
+        >>> x = df.dropna(subset=["age"]).drop_duplicates("age").shape[0].reveal(eps=1)
+        """
+        names = [] if subset is None else self._names(subset)
+        if len(names) != 1 or keep != "first":
+            raise PlanError(
+                "drop_duplicates is offered for one column, keeping first rows",
+                do='name the column that tells rows apart: `df.drop_duplicates("a")`',
+            )
+        if self._expr(names[0]).domain.nullable:
+            warn(f"rows without {names[0]!r} are dropped; pandas keeps the first of them")
+        first = self.groupby(names[0]).head(1)
+        return self._new(first._exprs, first._rows)
 
     def copy(self, deep: bool = True) -> Self:
         """A table that can be given other columns without changing this one.
@@ -533,19 +640,60 @@ class PrivDataFrame(Operators):
         """
         return self._new(self._exprs)
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def apply(self, func: Any, axis: Any = 0, args: tuple[Any, ...] = (), **kwargs: Any) -> Any:
+        """A function of each row (axis=1), followed through its branches; or of each column (axis=0).
+
+        >>> x = df.apply(lambda row: row["cost"] / row["days"] if row["days"] > 0 else 0, axis=1)
+        >>> means = df[["age", "cost"]].apply(lambda column: column.mean(eps=1))
+        """
+        if axis in (1, "columns"):
+            f = func if not args and not kwargs else lambda row: func(row, *args, **kwargs)
+            return apply_rows(self, f)
+        found = {name: self[name].pipe(func, *args, **kwargs) for name in self._exprs}
+        if all(isinstance(each, PrivSeries) for each in found.values()):
+            return self._new({}).assign(**found) if found else self
+        if any(isinstance(each, Prisoner) for each in found.values()):
+            return found
+        import pandas
+
+        return pandas.Series(found)
+
+    def map(self, func: Any, na_action: Any = None) -> Self:
+        """A function of each value of each column (see PrivSeries.apply).
+
+        >>> x = df[["age", "days"]].map(lambda number: number * 2)
+        """
+        return self.apply(lambda column: column.map(func))  # type: ignore[no-any-return]
+
+    applymap = map
+
+    def eval(self, expr: str) -> Any:
+        """A column computed by an expression written as text; with ``name = …`` the table with that column.
+
+        >>> x = df.eval("cost / (days + 1)")
+        >>> table = df.eval("per_day = cost / (days + 1)")
+        """
+        name, assigns, rest = expr.partition("=") if isinstance(expr, str) else (expr, "", "")
+        if assigns and name.strip().isidentifier() and not rest.startswith("="):
+            return self._assigned(name.strip(), parse_query(rest, self, callers_names()))
+        return parse_query(expr, self, callers_names())
+
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df.pipe(lambda d: d[d["age"] > 65])
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
 
-    def merge(self, right: Any, how: str = "inner", on: Any = None) -> Self:
+    def merge(self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None) -> Self:
         """Join with a public table (a pandas frame) on a key that is unique there.
 
         >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
         >>> x = df.merge(floors, on="ward", how="left")
         """
+        if on is None and left_on is not None and right_on is not None:
+            on = left_on
+            right = right.rename(columns={right_on: left_on}) if right_on != left_on else right
         rows, columns = join_public(self._rows, self._exprs, right, on, how)
         return self._new(columns, rows)
 
@@ -576,8 +724,9 @@ class PrivDataFrame(Operators):
             raise PlanError(
                 "a table is combined with a constant or a table of the same columns", do="combine column by column"
             )
-        if isinstance(other, Mapping):
-            raise PlanError("a table is combined with one constant", do="combine column by column")
+        known = by_column(other, list(self._exprs))
+        if known is not None:
+            return self._all({n: self._series(n)._operate(op, known[n], flip) for n in self._exprs})
         return self._each(lambda s: s._operate(op, other, flip))
 
     def __invert__(self) -> Self:
@@ -596,6 +745,13 @@ class PrivDataFrame(Operators):
         """
         if isinstance(value, Mapping):
             return self._by_column("fillna", value)
+        given = literal(value).value
+        unfit = [n for n, e in self._exprs.items() if e.domain.nullable and not _takes(e.domain, given)]
+        if unfit:
+            raise PlanError(
+                f"column {unfit[0]!r} of type {self._expr(unfit[0]).domain.dtype} cannot hold {given!r}",
+                do='name the columns: `df.fillna({"b": 0})`',
+            )
         return self._each(lambda s: s.fillna(value))
 
     def replace(self, to_replace: Any, value: Any = None) -> Self:
@@ -715,22 +871,34 @@ class PrivDataFrame(Operators):
 
     # -- private numbers
 
-    def count(self) -> SensitiveSeries:
-        """How many values of each column are not missing.
+    @overload
+    def count(self, axis: Literal[0, "index"] = 0) -> SensitiveSeries: ...
+    @overload
+    def count(self, axis: Literal[1, "columns"]) -> PrivSeries: ...
+    def count(self, axis: Any = 0) -> SensitiveSeries | PrivSeries:
+        """How many values of each column are not missing (axis=1: of each row, a private column).
 
         >>> present = df.count().reveal(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_counts(self)
         return self._stacked({n: self._series(n).count()._value for n in self._exprs})
 
-    def sum(self) -> SensitiveSeries:
-        """The sum of each column; all must be bounded numbers.
+    @overload
+    def sum(self, axis: Literal[0, "index"] = 0) -> SensitiveSeries: ...
+    @overload
+    def sum(self, axis: Literal[1, "columns"]) -> PrivSeries: ...
+    def sum(self, axis: Any = 0) -> SensitiveSeries | PrivSeries:
+        """The sum of each column, all of them bounded numbers (axis=1: of each row, a private column).
 
         >>> totals = df[["days", "age"]].sum().reveal(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_sums(self)
         return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
 
     def nunique(self) -> SensitiveSeries:
-        """How many of its possible values occur in each column.
+        """How many different values occur in each column.
 
         >>> x = df[["sex", "ward"]].nunique()
         """
@@ -741,102 +909,278 @@ class PrivDataFrame(Operators):
             raise PlanError("the table has no columns")
         return SensitiveSeries(Stack(tuple(values.values()), tuple(values)), None, (Axis(),))
 
-    def value_counts(self, subset: Any = None, *, sort: bool = True) -> SensitiveSeries:
-        """How often each combination of values occurs.
+    def value_counts(
+        self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
+        dropna: bool = True,
+    ) -> SensitiveSeries | Deferred:  # fmt: skip
+        """How often each combination of values occurs; sorted, and divided by the total, once it is released.
 
-        >>> counts = df.value_counts(["sex", "ward"], sort=False).reveal(eps=1)
+        >>> counts = df.value_counts(["sex", "ward"]).reveal(eps=1)
         """
         names = list(self._exprs) if subset is None else self._names(subset)
-        if sort:
-            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
-        keys = tuple(self._expr(n) for n in names)
-        axes = tuple(Axis(n, e.domain) for n, e in zip(names, keys, strict=True))
-        return SensitiveSeries(Tally(self._rows, keys, None), "count", axes)
+        keys = [(n, self._expr(n)) for n in names]
+        return counted(self._rows, keys, sort=sort, ascending=ascending, normalize=normalize, dropna=dropna)
 
     # -- released statistics
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
-        """The mean of each column, for one eps in all.
+    @overload
+    def mean(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
+    @overload
+    def mean(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def mean(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
+        """The mean of each column, for one eps in all (axis=1: of each row, a private column).
 
         >>> averages = df[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
-        return pandas.Series(means(self._rows, self._exprs, eps))
+        if axis in (1, "columns"):
+            return row_means(self)
+        if eps is None:
+            raise no_price(self, "mean")
+        found = means(self._rows, self._exprs, eps)
+        return series_of(found.values(), index=list(found))
 
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
-        columns = [n for n, e in self._exprs.items() if _is_number(e.domain)]
-        if not columns:
-            raise PlanError("the table has no column of numbers", do='convert with .astype("Float64"), or clip')
+        columns = self._bounded(method)
         share = amount(eps) / len(columns)
         return {n: getattr(self._series(n), method)(eps=share, **kwargs) for n in columns}
 
-    def _released(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
-        import pandas
+    def _bounded(self, method: str) -> list[Any]:
+        """The columns of numbers; those without bounds are left out, and named in a warning."""
+        numbers = {n: numeric(e).domain for n, e in self._exprs.items() if _is_number(e.domain)}
+        columns = [n for n, d in numbers.items() if isinstance(d, Numeric) and d.bounded]
+        if not columns and not numbers:
+            raise PlanError("the table has no column of numbers", do='convert with .astype("Float64"), or clip')
+        if not columns:
+            raise unbounded(self._plan())
+        left = [n for n in numbers if n not in columns]
+        if left:
+            warn(f"{method} leaves out {', '.join(map(str, left))}: no bounds are known; use .clip(lower, upper)")
+        return columns
 
-        return pandas.Series(self._per_column(method, eps, **kwargs))
+    def _numbers(self) -> Self:
+        """The columns of numbers, as numeric_only=True chooses them."""
+        return self._new({n: e for n, e in self._exprs.items() if _is_number(e.domain)})
 
-    def var(self, *, eps: Any) -> pandas.Series[float]:
+    def _replace(self, changed: Any) -> None:
+        """What inplace=True does."""
+        if not isinstance(changed, PrivDataFrame):
+            raise PlanError("inplace=True needs a result that is a table", do="leave out inplace=True")
+        self._rows, self._exprs = changed._rows, changed._exprs
+
+    def _released(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
+        from privjail.answers.released import series_of
+
+        found = self._per_column(method, eps, **kwargs)
+        return series_of(found.values(), index=list(found))
+
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The variance of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].var(eps=1)
         """
-        return self._released("var", eps)
+        return self._released("var", eps, ddof=ddof)
 
-    def std(self, *, eps: Any) -> pandas.Series[float]:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard deviation of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].std(eps=1)
         """
-        return self._released("std", eps)
+        return self._released("std", eps, ddof=ddof)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
-        """A value of each column that few rows lie below, for one eps in all.
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
+        """The standard error of each column's mean, for one eps in all.
+
+        >>> x = df[["age", "days"]].sem(eps=1)
+        """
+        return self._released("sem", eps, ddof=ddof)
+
+    def skew(self, *, eps: Any) -> ReleasedSeries:
+        """The skewness of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].skew(eps=1)
+        """
+        return self._released("skew", eps)
+
+    def kurt(self, *, eps: Any) -> ReleasedSeries:
+        """The excess kurtosis of each column of numbers, for one eps in all.
+
+        >>> x = df[["age", "days"]].kurt(eps=1)
+        """
+        return self._released("kurt", eps)
+
+    kurtosis = kurt
+
+    @overload
+    def min(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
+    @overload
+    def min(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def min(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
+        """A value of each column that few rows lie below, for one eps in all (axis=1: the least of each row).
 
         >>> x = df[["age", "days"]].min(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_extremes(self, "<")
+        if eps is None:
+            raise no_price(self, "min")
         return self._released("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
-        """A value of each column that few rows lie above, for one eps in all.
+    @overload
+    def max(self, *, axis: Literal[0, "index"] = 0, eps: Any) -> ReleasedSeries: ...
+    @overload
+    def max(self, *, axis: Literal[1, "columns"], eps: None = None) -> PrivSeries: ...
+    def max(self, *, axis: Any = 0, eps: Any = None) -> ReleasedSeries | PrivSeries:
+        """A value of each column that few rows lie above, for one eps in all (axis=1: the largest of each row).
 
         >>> x = df[["age", "days"]].max(eps=1)
         """
+        if axis in (1, "columns"):
+            return row_extremes(self, ">")
+        if eps is None:
+            raise no_price(self, "max")
         return self._released("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def any(self, *, axis: Any = 0) -> PrivSeries:
+        """axis=1: whether anything in a row is true. Down the columns it is refused: one row would decide it.
+
+        >>> x = df.isna().any(axis=1)
+        """
+        return row_logic(self, "any", axis)
+
+    def all(self, *, axis: Any = 0) -> PrivSeries:
+        """axis=1: whether everything in a row is true. Down the columns it is refused: one row would decide it.
+
+        >>> x = df.notna().all(axis=1)
+        """
+        return row_logic(self, "all", axis)
+
+    def mode(self, *, eps: Any) -> pandas.DataFrame:
+        """The most frequent value of each column, for one eps in all.
+
+        >>> x = df[["sex", "ward"]].mode(eps=1)
+        """
+        import pandas
+
+        share = amount(eps) / max(len(self._exprs), 1)
+        return pandas.DataFrame({n: self._series(n).mode(eps=share) for n in self._exprs})
+
+    def corr(self, *, eps: Any) -> ReleasedFrame:
+        """The correlation of each two columns of numbers, for one eps in all.
+
+        >>> x = df[["age", "days", "cost"]].corr(eps=1)
+        """
+        return self._matrix(correlations(self._rows, self._numeric_exprs("corr"), eps))
+
+    def cov(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
+        """The covariance of each two columns of numbers, for one eps in all.
+
+        >>> x = df[["age", "days", "cost"]].cov(eps=1)
+        """
+        return self._matrix(covariances(self._rows, self._numeric_exprs("cov"), eps, ddof))
+
+    def corrwith(self, other: PrivSeries, *, eps: Any) -> ReleasedSeries:
+        """The correlation of each column of numbers with one other column, for one eps in all.
+
+        >>> x = df[["age", "days"]].corrwith(df["cost"], eps=1)
+        """
+        from privjail.answers.released import series_of
+
+        columns = self._bounded("corrwith")
+        share = amount(eps) / len(columns)
+        mine = getattr(other, "_expr", None)
+        found = [1.0 if self._exprs[n] is mine else self._series(n).corr(other, eps=share) for n in columns]
+        return series_of(found, index=columns)
+
+    def _numeric_exprs(self, method: str) -> dict[Any, Expr]:
+        return {n: self._exprs[n] for n in self._bounded(method)}
+
+    def _matrix(self, found: Mapping[tuple[Any, Any], float]) -> ReleasedFrame:
+        from privjail.answers.released import frame_of
+
+        names = [n for n in self._exprs if any(n == a for a, _ in found)]
+        return frame_of({b: [found.get((a, b), 1.0) for a in names] for b in names}, index=names)
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
+        """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
+
+        >>> x = df.agg({"age": ["mean", "std"], "cost": "sum"}, eps={"age": 1, "cost": 0.5})
+        """
+        return frame_agg(self, func, eps, named)
+
+    aggregate = agg
+
+    def pivot_table(
+        self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+        fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: str = "All", *, eps: Any,
+    ) -> pandas.DataFrame:  # fmt: skip
+        """Statistics of groups, those of ``index`` down and those of ``columns`` across, for one eps in all.
+
+        >>> x = df.pivot_table(values="cost", index="ward", columns="sex", aggfunc="mean", eps=1)
+        """
+        from privjail.pandas.pivot import pivot
+
+        found: pandas.DataFrame = pivot(self, values, index, columns, aggfunc, fill_value, margins, margins_name, eps)
+        return found
+
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].median(eps=1)
         """
         return self._released("median", eps)
 
-    def quantile(self, q: Any = 0.5, *, eps: Any) -> pandas.Series[float] | pandas.DataFrame:
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | ReleasedFrame:
         """A quantile (or several) of each column of numbers, for one eps in all.
 
         >>> x = df[["age", "days"]].quantile([0.25, 0.75], eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         if isinstance(q, (list, tuple)):
-            return pandas.DataFrame(self._per_column("quantile", eps, q=q))
+            return frame_of(self._per_column("quantile", eps, q=q))
         return self._released("quantile", eps, q=q)
 
-    def describe(self, *, eps: Any) -> pandas.DataFrame:
+    def describe(
+        self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> pandas.DataFrame:  # fmt: skip
         """count, mean, std, min, quartiles and max of each column of numbers, for one eps in all.
+
+        include="all": of categories too, count, unique, top and freq. Numbers without bounds are left out, and named.
 
         >>> x = df[["age", "days"]].describe(eps=1)
         """
+        from privjail.answers.released import frame_of
+
+        table = self if include in (None, "all") and exclude is None else self.select_dtypes(include, exclude)
+        labels = [n for n, e in table._exprs.items() if isinstance(e.domain, (CategoryDomain, BoolDomain))]
+        numbers = [n for n in table._numbers()._exprs if n not in labels]
+        if not numbers or include == "all":
+            return table._described(numbers, labels, eps, percentiles)
+        return frame_of(table[numbers]._per_column("describe", eps, percentiles=percentiles))
+
+    def _described(self, numbers: list[Any], labels: list[Any], eps: Any, percentiles: Any) -> pandas.DataFrame:
+        """Numbers and categories in one table, as include="all" has them."""
         import pandas
 
-        return pandas.DataFrame(self._per_column("describe", eps))
+        numbers = self[numbers]._bounded("describe") if numbers else []
+        if not numbers and not labels:
+            raise PlanError("the table has no column of numbers or categories", do='`df[["a", "g"]].describe(eps=0.1)`')
+        share = amount(eps) / (len(numbers) + len(labels))
+        parts = {n: self._series(n).describe(percentiles, eps=share) for n in self._exprs if n in [*numbers, *labels]}
+        rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))
+        return pandas.DataFrame(parts).reindex(rows)
 
-    def hist(self, column: str, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
-        """Noisy counts of a column in intervals.
+    def hist(self, column: Any = None, *, bins: Any = 10, eps: Any) -> ReleasedSeries | dict[Any, ReleasedSeries]:
+        """Noisy counts of a column in intervals; of several columns a dict, for one eps in all.
 
         >>> counts = df.hist("age", bins=12, eps=1)
         """
-        return self._series(column).hist(eps=eps, bins=bins)
+        if isinstance(column, str):
+            return self._series(column).hist(eps=eps, bins=bins)
+        table = self if column is None else self[list(column)]
+        return table._per_column("hist", eps, bins=bins)
 
 
 class Domains(Mapping[Any, Domain]):
@@ -869,6 +1213,13 @@ def _named(columns: list[Any], wanted: Any) -> str:
 
 def _is_number(domain: Domain) -> bool:
     return isinstance(domain, (Numeric, BoolDomain)) and not isinstance(domain, TimeDomain)
+
+
+def _takes(domain: Domain, value: Any) -> bool:
+    """Whether a constant can stand in a column; a category may be a new one, an untyped column holds anything."""
+    if isinstance(domain, (CategoryDomain, UntypedDomain)):
+        return isinstance(value, str) or domain.accepts(value)
+    return domain.accepts(value)
 
 
 def _types(given: Any) -> set[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RowsError
+from privjail.notebook import progress
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsNull
@@ -18,9 +19,14 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
-from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.aggregate import group_column_agg, groups_agg
+from privjail.pandas.applying import applied, transformed
+from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
+from privjail.pandas.counting import counted
+from privjail.pandas.deferred import Deferred
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse
+from privjail.pandas.resample import group_key
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.slicing import carried
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
@@ -29,10 +35,12 @@ from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
+from privjail.statistics.histogram import binned
 from privjail.statistics.mean import group_means
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
 
 T = TypeVar("T")
@@ -49,6 +57,7 @@ def _pick(key: Expr, place: int) -> tuple[Compare, Constant | None]:
     return Compare("==", key, lit), Constant(lit) if constant else None
 
 
+@priced
 class Groups(Prisoner, Generic[Group]):
     """The groups of a table by one or more columns: what both kinds of them share."""
 
@@ -62,7 +71,8 @@ class Groups(Prisoner, Generic[Group]):
         self._frame, self._by = frame, by
         self._names: list[Any] = []
         self._keys: list[Expr] = []
-        for key in keys:
+        for given in keys:
+            key = group_key(frame, given)
             if isinstance(key, PrivSeries):
                 if key._rows is not frame._rows:
                     raise RowsError("the group key does not belong to the rows of this table")
@@ -71,6 +81,16 @@ class Groups(Prisoner, Generic[Group]):
             else:
                 self._names.append(key)
                 self._keys.append(frame._expr(key))
+
+    def _need_no_missing_keys(self) -> None:
+        """What dropna=False asks for: rows without a key are a group, too."""
+        for name, key in zip(self._names, self._keys, strict=True):
+            if key.domain.nullable:
+                raise PlanError(
+                    f"groupby(dropna=False) is not offered: {name!r} may be missing, and rows without a key are in "
+                    "no group",
+                    do=f'give them a key first: df["{name}"] = df["{name}"].fillna("missing"), then groupby without it',
+                )
 
     def _narrowed(self, table: PrivDataFrame) -> Group:
         """One group, reduced to the chosen columns."""
@@ -89,7 +109,7 @@ class Groups(Prisoner, Generic[Group]):
     __repr__ = __str__
 
     def __contains__(self, key: Any) -> bool:
-        return position(flat_labels(tuple(self._axes())), key) is not None
+        return position(flat_labels(tuple(self._axes()), self._index_axes()), key) is not None
 
     # -- the groups themselves
 
@@ -119,8 +139,9 @@ class Groups(Prisoner, Generic[Group]):
 
     def __iter__(self) -> Iterator[tuple[Any, Group]]:
         """(key, group) for every possible key."""
-        for numbered in product(*map(enumerate, self._axes())):
-            shown = tuple([public_label(label) for _, label in numbered])
+        named = zip(self._axes(), self._index_axes(), strict=True)
+        for numbered in product(*[enumerate(shown_labels(labels, axis.domain)) for labels, axis in named]):
+            shown = tuple([label for _, label in numbered])
             yield (shown if self._several else shown[0]), self._group(tuple([place for place, _ in numbered]))
 
     def _group(self, places: tuple[int, ...]) -> Group:
@@ -135,19 +156,19 @@ class Groups(Prisoner, Generic[Group]):
                 columns[name] = only
         return self._narrowed(frame._new(columns, rows))
 
-    def get_group(self, key: Any) -> Group:
+    def get_group(self, name: Any) -> Group:
         """One group; a possible key that does not occur gives an empty one.
 
         >>> df.groupby("ward").get_group("surgery").shape[0].reveal(eps=1)
         ≈ 1000
         """
-        wanted = key if isinstance(key, tuple) else (key,)
+        wanted = name if isinstance(name, tuple) else (name,)
         axes = self._axes()
         if len(wanted) != len(axes):
             raise PlanError(f"get_group needs {len(axes)} keys")
         places = []
-        for axis, given in zip(axes, wanted, strict=True):
-            found = position([public_label(x) for x in axis], given)
+        for axis, given, named in zip(axes, wanted, self._index_axes(), strict=True):
+            found = position(shown_labels(axis, named.domain), given)
             if found is None:
                 raise PlanError(f"{given!r} is no possible key", do=f"use one of {list(axis)[:10]}")
             places.append(found)
@@ -164,12 +185,20 @@ class Groups(Prisoner, Generic[Group]):
         rows = GroupHead(frame._rows, self._keys[0], n)
         return self._narrowed(frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows))
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df.groupby("ward").pipe(lambda groups: groups.size())
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
+
+    def apply(self, func: Any, *args: Any, **kwargs: Any) -> pandas.Series[Any] | pandas.DataFrame | Deferred:
+        """func(group) of each possible group; it runs here and sees private groups. What it releases is paid once.
+
+        >>> x = df.groupby("ward").apply(lambda group: group["cost"].mean(eps=1))
+        """
+        found: pandas.Series[Any] | pandas.DataFrame | Deferred = applied(self, func, args, kwargs)
+        return found
 
     # -- private vectors
 
@@ -247,67 +276,156 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         return self._per_group(_present)
 
-    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
-        """Refused: one column must be chosen first, as in df.groupby("a")["b"].value_counts(sort=False).
+    def value_counts(
+        self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
+        dropna: bool = True,
+    ) -> SensitiveSeries | Deferred:  # fmt: skip
+        """How often each combination of values of the other columns occurs in each group.
 
-        >>> counts = df.groupby("ward")["sex"].value_counts(sort=False).reveal(eps=1)
+        >>> counts = df[["ward", "sex"]].groupby("ward").value_counts().reveal(eps=1)
         """
-        raise PlanError("one column is needed", do='df.groupby("a")["b"].value_counts(sort=False)')
+        names = list(self._chosen()) if subset is None else self._frame._names(subset)
+        keys = [*zip(self._names, self._keys, strict=True), *((n, self._frame._expr(n)) for n in names)]
+        return counted(
+            self._frame._rows, keys, sort=sort, ascending=ascending, normalize=normalize, dropna=dropna,
+            within=len(self._keys),
+        )  # fmt: skip
 
-    def mean(self, *, eps: Any) -> pandas.DataFrame:
+    def nunique(self, *, eps: Any) -> ReleasedFrame:
+        """How many of its possible values occur in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["sex", "days"]].nunique(eps=1)
+        """
+        return self._each_column("nunique", eps)
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.DataFrame:
+        """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
+
+        >>> x = df.groupby("ward").agg(stays=("days", "count"), cost=("cost", "mean"), eps=1)
+        """
+        return groups_agg(self, func, eps, named)
+
+    aggregate = agg
+
+    def mean(self, *, eps: Any) -> ReleasedFrame:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")[["age", "cost"]].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import frame_of
 
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
-        return pandas.DataFrame(means, index=self._index())
+        return frame_of(means, index=self._index())
 
-    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> pandas.DataFrame:
+    def _each_column(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released statistic of every chosen column, which share eps."""
-        import pandas
+        from privjail.answers.released import frame_of
 
         columns = {name: self._column(name) for name in self._chosen()}
         share = amount(eps) / len(columns)
-        return pandas.DataFrame({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
+        return frame_of({n: getattr(column, method)(eps=share, **kwargs) for n, column in columns.items()})
 
-    def var(self, *, eps: Any) -> pandas.DataFrame:
+    def _numbers(self) -> PrivDataFrameGroupBy:
+        """The columns of numbers, as numeric_only=True chooses them."""
+        names = list(self._frame[list(self._chosen())]._numbers()._exprs)
+        return PrivDataFrameGroupBy(self._frame, self._by, names)
+
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].var(eps=1)
         """
-        return self._each_column("var", eps)
+        return self._each_column("var", eps, ddof=ddof)
 
-    def std(self, *, eps: Any) -> pandas.DataFrame:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].std(eps=1)
         """
-        return self._each_column("std", eps)
+        return self._each_column("std", eps, ddof=ddof)
 
-    def min(self, *, eps: Any) -> pandas.DataFrame:
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
+        """The standard error of the mean in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].sem(eps=1)
+        """
+        return self._each_column("sem", eps, ddof=ddof)
+
+    def skew(self, *, eps: Any) -> ReleasedFrame:
+        """The skewness in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].skew(eps=1)
+        """
+        return self._each_column("skew", eps)
+
+    def kurt(self, *, eps: Any) -> ReleasedFrame:
+        """The excess kurtosis in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].kurt(eps=1)
+        """
+        return self._each_column("kurt", eps)
+
+    def describe(
+        self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> pandas.DataFrame:
+        """count, mean, std, min, quartiles and max of each column in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].describe(eps=1)
+        """
+        import pandas
+
+        columns = self._numbers()._chosen()
+        share = amount(eps) / len(columns)
+        parts = {n: self._column(n).describe(percentiles, eps=share) for n in columns}
+        described: pandas.DataFrame = pandas.concat(list(parts.values()), axis=1, keys=list(parts))
+        return described
+
+    def corr(self, *, eps: Any) -> pandas.DataFrame:
+        """The correlations in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].corr(eps=1)
+        """
+        return self._tables("corr", eps)
+
+    def cov(self, *, eps: Any) -> pandas.DataFrame:
+        """The covariances in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")[["age", "days"]].cov(eps=1)
+        """
+        return self._tables("cov", eps)
+
+    def _tables(self, method: str, eps: Any) -> pandas.DataFrame:
+        import pandas
+
+        amount(eps)
+        names = list(self._numbers()._chosen())
+        chosen = PrivDataFrameGroupBy(self._frame, self._by, names)
+        found = {key: getattr(group, method)(eps=eps) for key, group in chosen}
+        tables: pandas.DataFrame = pandas.concat(found, names=self._names)
+        return tables
+
+    def min(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].min(eps=1)
         """
         return self._each_column("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.DataFrame:
+    def max(self, *, eps: Any) -> ReleasedFrame:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].max(eps=1)
         """
         return self._each_column("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.DataFrame:
+    def median(self, *, eps: Any) -> ReleasedFrame:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].median(eps=1)
         """
         return self._each_column("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.DataFrame:
+    def quantile(self, q: float = 0.5, *, eps: Any) -> ReleasedFrame:
         """A quantile in each group, for one eps in all.
 
         >>> x = df.groupby("ward")[["age", "days"]].quantile(0.9, eps=1)
@@ -356,74 +474,149 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._vector(_present(self._expr), self._name)
 
-    def value_counts(self, *, sort: bool = True) -> SensitiveSeries:
-        """How often each possible value occurs in each group.
+    def value_counts(
+        self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
+    ) -> SensitiveSeries | Deferred:
+        """How often each possible value occurs in each group; sorted, and divided by the group's total, once released.
 
-        >>> counts = df.groupby("ward")["sex"].value_counts(sort=False).reveal(eps=1)
+        >>> counts = df.groupby("ward")["sex"].value_counts(normalize=True).reveal(eps=1)
         """
-        if sort:
-            raise PlanError("value_counts() would show an order by frequency", do="use value_counts(sort=False)")
-        axes = (*self._index_axes(), Axis(self._name, self._expr.domain))
-        return SensitiveSeries(Tally(self._frame._rows, (*self._keys, self._expr), None), "count", axes)
+        expr = self._expr if bins is None else binned(self._frame._rows, numeric(self._expr), bins, closed="right")
+        keys = [*zip(self._names, self._keys, strict=True), (self._name, expr)]
+        return counted(
+            self._frame._rows, keys, sort=sort, ascending=ascending, normalize=normalize, dropna=dropna,
+            within=len(self._keys),
+        )  # fmt: skip
 
-    def mean(self, *, eps: Any) -> pandas.Series[float]:
+    def nunique(self, *, eps: Any) -> ReleasedSeries:
+        """How many of the possible values occur in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["sex"].nunique(eps=1)
+        """
+        return self._each_group("nunique", eps)
+
+    def transform(self, func: Any, *, eps: Any) -> PrivSeries:
+        """In each row the released statistic of its group: a private column.
+
+        >>> x = df["cost"] - df.groupby("ward")["cost"].transform("mean", eps=1)
+        """
+        return transformed(self, func, eps)
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.Series[float] | pandas.DataFrame:
+        """Statistics by their names: one, a list, or named results; for one eps in all.
+
+        >>> x = df.groupby("ward")["cost"].agg(["mean", "std"], eps={"mean": 0.8, "std": 0.2})
+        """
+        return group_column_agg(self, func, eps, named)
+
+    aggregate = agg
+
+    def mean(self, *, eps: Any) -> ReleasedSeries:
         """The mean of each group, for one eps in all.
 
         >>> averages = df.groupby("ward")["cost"].mean(eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
-        return pandas.Series(means[self._name], index=self._index(), name=self._name)
+        return series_of(means[self._name], index=self._index(), name=self._name)
 
-    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> pandas.Series[float]:
+    def _each_group(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
         """A released statistic of each group: groups exclude each other, so eps pays for all."""
-        import pandas
+        from privjail.answers.released import series_of
 
         amount(eps)
-        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in self]
-        return pandas.Series(found, index=self._index(), name=self._name)
+        groups = progress(self, self.ngroups, f"{method} of each group")
+        found = [getattr(group, method)(eps=eps, **kwargs) for _, group in groups]
+        return series_of(found, index=self._index(), name=self._name)
 
-    def var(self, *, eps: Any) -> pandas.Series[float]:
+    def var(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The variance in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].var(eps=1)
         """
-        return self._each_group("var", eps)
+        return self._each_group("var", eps, ddof=ddof)
 
-    def std(self, *, eps: Any) -> pandas.Series[float]:
+    def std(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
         """The standard deviation in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].std(eps=1)
         """
-        return self._each_group("std", eps)
+        return self._each_group("std", eps, ddof=ddof)
 
-    def min(self, *, eps: Any) -> pandas.Series[float]:
+    def sem(self, *, ddof: int = 1, eps: Any) -> ReleasedSeries:
+        """The standard error of the mean in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].sem(eps=1)
+        """
+        return self._each_group("sem", eps, ddof=ddof)
+
+    def skew(self, *, eps: Any) -> ReleasedSeries:
+        """The skewness in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].skew(eps=1)
+        """
+        return self._each_group("skew", eps)
+
+    def kurt(self, *, eps: Any) -> ReleasedSeries:
+        """The excess kurtosis in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].kurt(eps=1)
+        """
+        return self._each_group("kurt", eps)
+
+    def hist(self, *, bins: Any = 10, eps: Any) -> ReleasedFrame:
+        """Noisy counts in half-open intervals, a row for each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].hist(bins=10, eps=1)
+        """
+        return self._each_row("hist", eps, bins=bins)
+
+    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any) -> ReleasedFrame:
+        """count, mean, std, min, quartiles and max in each group, for one eps in all.
+
+        >>> x = df.groupby("ward")["days"].describe(eps=1)
+        """
+        return self._each_row("describe", eps, percentiles=percentiles)
+
+    def _each_row(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
+        """A released Series of each group, as rows: groups exclude each other, so eps pays for all."""
+        from privjail.answers.released import frame_of_rows
+
+        amount(eps)
+        groups = progress(self, self.ngroups, f"{method} of each group")
+        return frame_of_rows([getattr(group, method)(eps=eps, **kwargs) for _, group in groups], self._index())
+
+    def min(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie below, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].min(eps=1)
         """
         return self._each_group("min", eps)
 
-    def max(self, *, eps: Any) -> pandas.Series[float]:
+    def max(self, *, eps: Any) -> ReleasedSeries:
         """A value that few rows lie above, in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].max(eps=1)
         """
         return self._each_group("max", eps)
 
-    def median(self, *, eps: Any) -> pandas.Series[float]:
+    def median(self, *, eps: Any) -> ReleasedSeries:
         """The median in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].median(eps=1)
         """
         return self._each_group("median", eps)
 
-    def quantile(self, q: float = 0.5, *, eps: Any) -> pandas.Series[float]:
-        """A quantile in each group, for one eps in all.
+    def quantile(self, q: Any = 0.5, *, eps: Any) -> ReleasedSeries | pandas.Series[float]:
+        """A quantile (or several, sharing eps) in each group, for one eps in all.
 
         >>> x = df.groupby("ward")["days"].quantile(0.9, eps=1)
         """
+        if isinstance(q, (list, tuple)):
+            rows: Any = self._each_row("quantile", eps, q=q)
+            stacked: pandas.Series[float] = rows.stack().rename(self._name)
+            return stacked
         return self._each_group("quantile", eps, q=q)
 
 

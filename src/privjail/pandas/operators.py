@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from privjail.pandas.priced import priced
 from privjail.prisoner import Prisoner
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ BINARY_UFUNCS = {
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
+@priced
 class Operators(Prisoner):
     """Turns every operator into one call of ``_operate(symbol, other, flip)``, which the face defines."""
 

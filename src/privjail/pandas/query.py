@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from privjail.errors import PlanError
@@ -13,22 +16,39 @@ from privjail.prisoner import Prisoner
 
 _COMPARE = {ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__",
             ast.GtE: "__ge__"}  # fmt: skip
+#: What a query may call: functions of one column and constants, which return columns.
+_METHODS = {"isin", "between", "isna", "isnull", "notna", "notnull", "abs", "round", "contains", "startswith",
+            "endswith", "lower", "upper", "len", "match", "fullmatch", "strip"}  # fmt: skip
+_DATE_PARTS = ("year", "month", "day", "hour", "quarter", "dayofweek", "days")
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
            ast.Mod: "mod", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}  # fmt: skip
 
 
-def parse_query(text: str, frame: Any) -> Any:
+def callers_names() -> Mapping[str, Any]:
+    """The variables of the line that called us: what @name in a query means."""
+    at = sys._getframe(1)
+    while at.f_back is not None and at.f_globals.get("__name__", "").startswith("privjail."):
+        at = at.f_back
+    return ChainMap(dict(at.f_locals), at.f_globals)
+
+
+def parse_query(text: str, frame: Any, variables: Mapping[str, Any]) -> Any:
     """The condition as a private true/false column."""
     if not isinstance(text, str) or len(text) > 10_000:
         raise PlanError("query takes a condition as text")
-    if re.search(r"@\s*\w", text):
-        raise PlanError("a query does not see Python variables", do='write the value into the text: f"age > {limit}"')
-    names: dict[str, str] = {}
+    names: dict[str, Any] = {}
 
     def quoted(match: re.Match[str]) -> str:
         names[f"_column_{len(names)}"] = match[1]
         return f"_column_{len(names) - 1}"
 
+    def variable(match: re.Match[str]) -> str:
+        if match[1] not in variables:
+            raise PlanError(f"there is no variable {match[1]!r}", plan=f"query({text[:100]!r})")
+        names[f"_variable_{len(names)}"] = Variable(variables[match[1]])
+        return f"_variable_{len(names) - 1}"
+
+    text = re.sub(r"@\s*([A-Za-z_]\w*)", variable, text)
     try:
         tree = ast.parse(_spelled_out(re.sub(r"`([^`]*)`", quoted, text).strip()), mode="eval").body
         condition = _read(tree, frame, names)
@@ -39,6 +59,17 @@ def parse_query(text: str, frame: Any) -> Any:
     return condition
 
 
+class Variable:
+    """A value that a query names by @."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        if hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1 and not isinstance(value, Prisoner):
+            self.value = value.tolist()
+        if isinstance(value, (tuple, range)):
+            self.value = list(value)
+
+
 def _spelled_out(text: str) -> str:
     """& and | bind like "and" and "or" in a query, as in pandas."""
     words = {"&": "and", "|": "or"}
@@ -46,10 +77,16 @@ def _spelled_out(text: str) -> str:
     return tokenize.untokenize([(tokenize.NAME, words[t[1]]) if t[1] in words else t[:2] for t in tokens])
 
 
-def _read(tree: ast.expr, frame: Any, names: dict[str, str]) -> Any:
+def _read(tree: ast.expr, frame: Any, names: dict[str, Any]) -> Any:
     match tree:
         case ast.Name(name):
-            return frame[names.get(name, name)]
+            found = names.get(name, name)
+            return found.value if isinstance(found, Variable) else frame[found]
+        case ast.Attribute(value, attribute) if attribute in ("str", "dt", *_DATE_PARTS):
+            return getattr(_read(value, frame, names), attribute)
+        case ast.Call(ast.Attribute(value, method), arguments, []) if method in _METHODS:
+            owner = _read(value, frame, names)
+            return getattr(owner, method)(*(_read(each, frame, names) for each in arguments))
         case ast.Constant(value):
             return value
         case ast.List(items) | ast.Tuple(items):
@@ -76,7 +113,7 @@ def _read(tree: ast.expr, frame: Any, names: dict[str, str]) -> Any:
     raise PlanError(f"a query cannot contain {type(tree).__name__}", do="use comparisons, and, or, not, in")
 
 
-def _compared(first: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], frame: Any, names: dict[str, str]) -> Any:
+def _compared(first: ast.expr, ops: list[ast.cmpop], rest: list[ast.expr], frame: Any, names: dict[str, Any]) -> Any:
     left = _read(first, frame, names)
     result: Any = None
     for op, tree in zip(ops, rest, strict=True):

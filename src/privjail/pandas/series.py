@@ -6,11 +6,11 @@ One class with every method that an analyst can call on a column: each builds no
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
-from privjail.errors import PlanError, RowsError
+from privjail.answers.answer import Answer
+from privjail.errors import PlanError, RowsError, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast, Categorise
 from privjail.ops.columns.clip import Clip
@@ -22,39 +22,50 @@ from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
+from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
-from privjail.ops.rows.window import Lag, Window
 from privjail.pandas.accessors import Categories, DateTimes, Strings
+from privjail.pandas.aggregate import series_agg
 from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.columns import every_value, mapped, rounded, shifted
+from privjail.pandas.counting import counted
+from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, shown_type
+from privjail.pandas.deferred import Deferred
+from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.rolling import Rolling
 from privjail.pandas.show import facts_html
 from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
+from privjail.pandas.traced import Value, traced
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import Domain, FloatDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, OrdinalDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
-from privjail.statistics.describe import describe
-from privjail.statistics.histogram import histogram
+from privjail.statistics.correlation import correlations, covariances
+from privjail.statistics.describe import describe, describe_labels
+from privjail.statistics.histogram import binned, histogram, intervals
 from privjail.statistics.mean import means
 from privjail.statistics.quantile import extreme, quantiles
-from privjail.statistics.variance import variance
+from privjail.statistics.shape import kurt, sem, skew
+from privjail.statistics.variance import deviation, variance
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedSeries
     from privjail.numpy.array import PrivArray
     from privjail.pandas.frame import PrivDataFrame
     from privjail.pandas.groups import PrivSeriesGroupBy
 
 T = TypeVar("T")
+ACCESSORS: dict[str, Callable[..., Any]] = {"str": Strings, "dt": DateTimes, "cat": Categories}
 Text = str  # inside PrivSeries the name ``str`` is the accessor
 TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float64", "bool": "boolean",
          "str": "string", "object": "string"}  # fmt: skip
@@ -74,7 +85,9 @@ class PrivSeries(Operators):
     if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
 
         def __getattr__(self, name: Text) -> Any:
-            refuse(self, name)
+            if name in ACCESSORS:  # of a column that has none: Python asks here once more, and loses the reason
+                return ACCESSORS[name](self)
+            return refuse(self, name)
 
     def _new(self, expr: Expr, rows: Rows | None = None) -> Self:
         return type(self)(self._rows if rows is None else rows, expr, self.name)
@@ -106,7 +119,7 @@ class PrivSeries(Operators):
         >>> df["age"].dtype
         'Int64'
         """
-        return self._expr.domain.dtype
+        return shown_type(self._expr.domain)
 
     dtypes = dtype
 
@@ -146,6 +159,13 @@ class PrivSeries(Operators):
         return self._new(array._flat[0]) if array.ndim == 1 else array
 
     def _operate(self, op: Text, other: Any, flip: bool = False) -> Self:
+        of_time: Self | None = operated(self, op, other, flip)
+        if of_time is not None:
+            return of_time
+        if op == "+":
+            text: Self | None = joined(self, other, flip)
+            if text is not None:
+                return text
         if op in COMPARISONS:
             if isinstance(other, Prisoner):
                 return self._binary(other, lambda a, b: compared(op, a, b))
@@ -198,6 +218,8 @@ class PrivSeries(Operators):
 
         >>> x = (df["age"] - 50).abs()
         """
+        if kind_of(self._expr) == "span":
+            return self._new(Function("abs", self._expr, 0))
         return self._function("abs")
 
     def round(self, decimals: int = 0) -> Self:
@@ -205,7 +227,7 @@ class PrivSeries(Operators):
 
         >>> x = df["cost"].round(1)
         """
-        return self._function("round", decimals)
+        return self._new(rounded(numeric(self._expr), decimals))
 
     def floor(self) -> Self:
         """The next whole number below each number.
@@ -248,6 +270,9 @@ class PrivSeries(Operators):
         >>> df["cost"].clip(0, 5000).domain.upper
         5000.0
         """
+        of_time: Self | None = clipped(self, lower, upper)
+        if of_time is not None:
+            return of_time
         expr = numeric(self._expr)
         if any(isinstance(bound, float) for bound in (lower, upper)) and not isinstance(expr.domain, FloatDomain):
             expr = Cast(expr, "Float64")
@@ -282,9 +307,9 @@ class PrivSeries(Operators):
         """
         if isinstance(values, (Text, Prisoner)):
             raise PlanError("isin takes a public list of values")
+        expr, values = listed(self._expr, values)
         lits = tuple(dict.fromkeys(literal(v) for v in values))
         known = tuple(v for v in lits if v.value is not None)
-        expr = self._expr
         if any(isinstance(v.value, (int, float)) and not isinstance(v.value, bool) for v in known):
             expr = typed(expr, 0)
         found = IsIn(expr, known)
@@ -307,7 +332,17 @@ class PrivSeries(Operators):
 
         >>> x = df["sex"].fillna("F")
         """
+        value = fitted(self._expr, value)
         return self._new(self._met(value))._binary(value, FillNull)
+
+    def combine_first(self, other: Any) -> Self:
+        """Missing values taken from another column of the same table.
+
+        >>> x = df["days"].mask(df["days"] > 20).combine_first(df["age"])
+        """
+        if not isinstance(other, PrivSeries):
+            raise PlanError("combine_first takes another column of the same table", do="use .fillna(constant)")
+        return self.fillna(other)
 
     def _met(self, other: Any) -> Expr:
         """This column, read as what it meets if no schema says what it is."""
@@ -324,6 +359,7 @@ class PrivSeries(Operators):
             cond = cond(self)
         if not isinstance(cond, PrivSeries):
             raise PlanError("a condition must be a private true/false column")
+        other = fitted(self._expr, other)
         mine = self._new(self._met(other))
         if is_missing(other):
             rows, (c, a) = same_rows(*((s._rows, s._expr) for s in (cond, self)))
@@ -358,12 +394,48 @@ class PrivSeries(Operators):
 
     # -- recoding
 
-    def map(self, mapping: Mapping[Any, Any]) -> Self:
-        """Each value looked up in a public dict; missing where it has no entry.
+    def map(self, arg: Any, na_action: Any = None) -> Self:
+        """Each value looked up in a public dict; missing where it has no entry. Or a function of one value (see apply).
 
         >>> x = df["sex"].map({"F": "female", "M": "male"})
+        >>> decade = df["age"].map(lambda years: years // 10 * 10)
         """
-        return self._recoded(mapping, keep=0)
+        if callable(arg) and not isinstance(arg, (Mapping, Prisoner)):
+            return self.apply(arg)
+        return self._recoded(arg, keep=0)
+
+    def apply(self, func: Any, args: tuple[Any, ...] = (), **kwargs: Any) -> Self:
+        """A function of each value. It runs here, not on the data.
+
+        Where the column can hold few values, it is called once for each of them. Otherwise it is called with a stand-in
+        and followed through each of its branches; what it computes and decides becomes a column.
+
+        >>> x = df["age"].apply(lambda years: "child" if years < 18 else "adult")
+        >>> y = df["cost"].apply(lambda euros: euros * 1.1 if euros > 1000 else euros)
+        """
+        if isinstance(func, Text):
+            return getattr(self, func)(*args, **kwargs)  # type: ignore[no-any-return]
+        f = func if not args and not kwargs else lambda value: func(value, *args, **kwargs)
+        values = every_value(self.domain)
+        if values is None:
+            return traced(f, Value(self), self)  # type: ignore[return-value]
+        return self._recoded(mapped(values, f), keep=0)
+
+    transform = apply
+
+    def unique(self) -> Any:
+        """All values that the column can hold, as the schema declares them: which of them occur is private.
+
+        >>> list(df["sex"].unique())
+        ['F', 'M']
+        """
+        values = every_value(self.domain)
+        if values is None:
+            refuse(self, "unique")
+        warn("unique() gives all values that the column can hold: which of them occur is private")
+        import numpy
+
+        return numpy.array([shown for _, shown in values])
 
     def replace(self, to_replace: Any, value: Any = None) -> Self:
         """Values replaced by a public dict (or one value, or several, by another); the rest is kept.
@@ -377,12 +449,15 @@ class PrivSeries(Operators):
             if len(old) != len(new):
                 raise PlanError("replace needs as many new values as old ones")
             pairs = dict(zip(old, new, strict=True))
-        return self._recoded(pairs, keep=1)
+        gone = [k for k, v in pairs.items() if not isinstance(v, Prisoner) and is_missing(v)]
+        kept = {k: v for k, v in pairs.items() if k not in gone}
+        result = self.mask(self.isin(gone)) if gone else self
+        return result._recoded(kept, keep=1) if kept else result
 
     def _recoded(self, mapping: Any, keep: int) -> Self:
+        if type(mapping).__name__ == "Series" and type(mapping).__module__.startswith("pandas"):
+            mapping = dict(mapping.items())
         if not isinstance(mapping, Mapping):
-            if callable(mapping):
-                refuse(self, "apply")
             raise PlanError("a public dict is needed")
         expr = self._expr
         if any(isinstance(k, (int, float)) and not isinstance(k, bool) for k in mapping):
@@ -401,11 +476,19 @@ class PrivSeries(Operators):
             lits = tuple(literal(c) for c in categories)
             return self._new(Categorise(self._expr, lits, int(bool(getattr(dtype, "ordered", False)))))
         spelled = dtype.__name__ if isinstance(dtype, type) else Text(dtype)
+        values = every_value(self.domain)
         if spelled == "category":
-            raise PlanError(
-                "which categories occur is private, so they must be given",
-                do="astype(pandas.CategoricalDtype([…]))",
-            )
+            if isinstance(self.domain, CategoryDomain):
+                return self
+            if values is None:
+                raise PlanError(
+                    "which categories occur is private, so they must be given",
+                    do="astype(pandas.CategoricalDtype([…]))",
+                )
+            warn("the categories are all values that the column can hold; pandas takes those that occur")
+            return self._new(Categorise(self._expr, tuple(literal(key) for key, _ in values), 1))
+        if TYPES.get(spelled, spelled) == "string" and isinstance(self.domain, OrdinalDomain) and values is not None:
+            return self._recoded({key: Text(shown) for key, shown in values}, keep=0)
         return self._new(Cast(self._expr, TYPES.get(spelled, spelled)))
 
     @property
@@ -514,8 +597,8 @@ class PrivSeries(Operators):
         """
         if type(periods) is not int:
             raise PlanError("shift takes a whole number of rows")
-        window = Window(self._rows, max(periods, 0), max(-periods, 0))
-        return self._new(Lag(window, self._expr, periods), window)
+        rows, expr = shifted(self._rows, self._expr, periods)
+        return self._new(expr, rows)
 
     def diff(self, periods: int = 1) -> Self:
         """The difference to the value some rows above.
@@ -524,14 +607,44 @@ class PrivSeries(Operators):
         """
         return self - self.shift(periods)
 
-    def rolling(self, window: int) -> Rolling:
+    def rolling(self, window: int, min_periods: int | None = None) -> Rolling:
         """Sums, means, minima and maxima over each row and those just above it.
 
         >>> x = df["cost"].rolling(3).mean()
         """
-        return Rolling(self, window)
+        return Rolling(self, window, min_periods)
 
     # -- the column as a whole
+
+    def pct_change(self, periods: int = 1) -> Self:
+        """The relative change to the value some rows above.
+
+        >>> x = df["cost"].pct_change()
+        """
+        return self / self.shift(periods) - 1
+
+    def nlargest(self, n: int = 5) -> Self:
+        """The n largest values, private ones: sort_values(ascending=False).head(n).
+
+        >>> x = df["cost"].nlargest(100).mean(eps=1)
+        """
+        return self.sort_values(ascending=False).head(n)
+
+    def nsmallest(self, n: int = 5) -> Self:
+        """The n smallest values, private ones: sort_values().head(n).
+
+        >>> x = df["cost"].nsmallest(100).mean(eps=1)
+        """
+        return self.sort_values().head(n)
+
+    def convert_dtypes(self) -> Self:
+        """The same column: its type is that of the schema, which holds missing values already.
+
+        >>> x = df["age"].convert_dtypes()
+        """
+        return self._new(self._expr)
+
+    infer_objects = convert_dtypes
 
     def copy(self, deep: bool = True) -> Self:
         """The same column: nothing ever changes it.
@@ -540,13 +653,13 @@ class PrivSeries(Operators):
         """
         return self._new(self._expr)
 
-    def rename(self, name: Any) -> Self:
+    def rename(self, index: Any = None) -> Self:
         """The same column under another name.
 
         >>> df["age"].rename("years").name
         'years'
         """
-        return type(self)(self._rows, self._expr, name)
+        return type(self)(self._rows, self._expr, index)
 
     def to_frame(self, name: Any = None) -> PrivDataFrame:
         """A table of this one column.
@@ -556,12 +669,12 @@ class PrivSeries(Operators):
         """
         return self._table({self.name if name is None else name: self._expr})
 
-    def pipe(self, f: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """f(self, …).
+    def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """func(self, …).
 
         >>> x = df["age"].pipe(lambda s: s / 10)
         """
-        return f(self, *args, **kwargs)
+        return func(self, *args, **kwargs)
 
     def groupby(self, by: Any, **options: Any) -> PrivSeriesGroupBy:
         """Groups of this column by other columns of the same table.
@@ -591,30 +704,49 @@ class PrivSeries(Operators):
         return number(Tally(self._rows, (), numeric(self._expr)))
 
     def nunique(self) -> SensitiveInt | SensitiveFloat:
-        """How many of the possible values occur, as a private number.
+        """How many different values occur, as a private number; missing ones are not counted.
 
         >>> df["ward"].nunique().reveal(eps=100)
         ≈ 4
         """
-        return number(Distinct(self._rows, self._expr))
+        if self.domain.labels is not None:
+            return number(Distinct(self._rows, self._expr))
+        return number(Tally(GroupHead(self._rows, self._expr, 1), (), None))  # the first row of each value
 
-    def value_counts(self, *, sort: bool = True, normalize: bool = False, dropna: bool = True) -> SensitiveSeries:
-        """How often each possible value occurs, in the order of the domain.
+    @overload
+    def value_counts(self, normalize: Literal[False] = ..., sort: Literal[False] = ..., ascending: bool = ...,
+                     bins: Any = ..., dropna: Literal[True] = ...) -> SensitiveSeries: ...  # fmt: skip
+    @overload
+    def value_counts(self, normalize: bool = ..., sort: bool = ..., ascending: bool = ..., bins: Any = ...,
+                     dropna: bool = ...) -> Deferred: ...  # fmt: skip
+    def value_counts(
+        self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
+    ) -> SensitiveSeries | Deferred:
+        """How often each possible value occurs; sorted, and divided by the total, once it is released.
 
-        >>> counts = df["ward"].value_counts(sort=False).reveal(eps=1)
+        >>> counts = df["ward"].value_counts().reveal(eps=1)
         """
-        if sort:
-            raise PlanError(
-                "value_counts() would show which value is most frequent by its order", plan=self._plan(),
-                do="use value_counts(sort=False); sort the released counts as you like",
-            )  # fmt: skip
-        if normalize or not dropna:
-            raise PlanError("value_counts takes sort=False only", do="divide the released counts by their sum")
-        return SensitiveSeries(Tally(self._rows, (self._expr,), None), "count", (Axis(self.name, self.domain),))
+        expr = self._expr if bins is None else binned(self._rows, numeric(self._expr), bins, closed="right")
+        return counted(
+            self._rows, [(self.name, expr)], sort=sort, ascending=ascending, normalize=normalize, dropna=dropna
+        )
+
+    def mode(self, dropna: bool = True, *, eps: Any) -> pandas.Series[Any]:
+        """The most frequent of the possible values, chosen by noisy max.
+
+        >>> df["ward"].mode(eps=1)[0]
+        'surgery'
+        """
+        import pandas
+
+        if not dropna and self.domain.nullable:
+            raise PlanError("mode chooses among the possible values", do='.fillna("missing") first')
+        counts = SensitiveSeries(Tally(self._rows, (self._expr,), None), None, (Axis(self.name, self.domain),))
+        return pandas.Series([counts.idxmax(eps=eps)], name=self.name)
 
     # -- released statistics
 
-    def mean(self, *, eps: Any) -> float:
+    def mean(self, *, eps: Any) -> Answer:
         """The mean: a noisy sum over a noisy count, half of eps each.
 
         >>> df["age"].mean(eps=1)
@@ -622,39 +754,94 @@ class PrivSeries(Operators):
         """
         return means(self._rows, {"": self._expr}, eps)[""]
 
-    def var(self, *, eps: Any) -> float:
+    def var(self, *, ddof: int = 1, eps: Any) -> Answer:
         """The variance: noisy sums of squares and values, and a noisy count, a third of eps each.
 
         >>> df["days"].var(eps=100)
         ≈ 6.5
         """
-        return variance(self._rows, self._expr, eps)
+        return variance(self._rows, self._expr, eps, ddof)
 
-    def std(self, *, eps: Any) -> float:
+    def std(self, *, ddof: int = 1, eps: Any) -> Answer:
         """The standard deviation: the root of var(eps).
 
         >>> df["days"].std(eps=100)
         ≈ 2.5
         """
-        return math.sqrt(self.var(eps=eps))
+        return deviation(variance(self._rows, self._expr, eps, ddof))
+
+    def sem(self, *, ddof: int = 1, eps: Any) -> Answer:
+        """The standard error of the mean that the rows would have without noise.
+
+        >>> x = df["days"].sem(eps=1)
+        """
+        return sem(self._rows, self._expr, eps, ddof)
+
+    def skew(self, *, eps: Any) -> Answer:
+        """The skewness: noisy sums of three powers, and a noisy count, a quarter of eps each.
+
+        >>> x = df["days"].skew(eps=1)
+        """
+        return skew(self._rows, self._expr, eps)
+
+    def kurt(self, *, eps: Any) -> Answer:
+        """The excess kurtosis: noisy sums of four powers, and a noisy count, a fifth of eps each.
+
+        >>> x = df["days"].kurt(eps=1)
+        """
+        return kurt(self._rows, self._expr, eps)
+
+    kurtosis = kurt
+
+    def cov(self, other: PrivSeries, *, ddof: int = 1, eps: Any) -> float:
+        """The covariance with another column of the same table.
+
+        >>> x = df["age"].cov(df["days"], eps=1)
+        """
+        rows, columns = self._with(other)
+        return covariances(rows, columns, eps, ddof)[0, 1]
+
+    def corr(self, other: PrivSeries, *, eps: Any) -> float:
+        """The correlation with another column of the same table.
+
+        >>> x = df["age"].corr(df["days"], eps=1)
+        """
+        rows, columns = self._with(other)
+        return correlations(rows, columns, eps)[0, 1]
+
+    def _with(self, other: Any) -> tuple[Rows, dict[int, Expr]]:
+        if not isinstance(other, PrivSeries):
+            raise PlanError("the other column must be a private column of the same table")
+        rows, exprs = same_rows((self._rows, self._expr), (other._rows, other._expr))
+        return rows, dict(enumerate(exprs))
+
+    def agg(self, func: Any = None, *, eps: Any, **named: Any) -> float | pandas.Series[float]:
+        """One statistic by its name, or several in a list, for one eps in all.
+
+        >>> x = df["age"].agg(["mean", "std", "max"], eps=1)
+        """
+        return series_agg(self, func, eps, named)
+
+    aggregate = agg
 
     @overload
-    def quantile(self, q: float = 0.5, *, eps: Any) -> float: ...
+    def quantile(self, q: float = 0.5, *, eps: Any) -> Answer: ...
     @overload
-    def quantile(self, q: Sequence[float], *, eps: Any) -> pandas.Series[float]: ...
+    def quantile(self, q: Sequence[float], *, eps: Any) -> ReleasedSeries: ...
     def quantile(self, q: Any = 0.5, *, eps: Any) -> Any:
         """A quantile (or several, sharing eps): the candidate value that splits the rows best.
 
         >>> df["age"].quantile(0.9, eps=1)
         ≈ 76
         """
-        import pandas
+        from privjail.answers.released import series_of
 
+        q = q.tolist() if getattr(q, "ndim", 0) else q
         if not isinstance(q, (list, tuple)):
             return quantiles(self._rows, self._expr, [q], eps)[0]
-        return pandas.Series(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
+        return series_of(quantiles(self._rows, self._expr, q, eps), index=[float(x) for x in q], name=self.name)
 
-    def median(self, *, eps: Any) -> float:
+    def median(self, *, eps: Any) -> Answer:
         """The median.
 
         >>> df["age"].median(eps=1)
@@ -662,7 +849,7 @@ class PrivSeries(Operators):
         """
         return quantiles(self._rows, self._expr, [0.5], eps)[0]
 
-    def min(self, *, eps: Any) -> float:
+    def min(self, *, eps: Any) -> Answer:
         """A value that few rows lie below.
 
         >>> df["age"].min(eps=100)
@@ -670,7 +857,7 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "min", eps)
 
-    def max(self, *, eps: Any) -> float:
+    def max(self, *, eps: Any) -> Answer:
         """A value that few rows lie above.
 
         >>> df["age"].max(eps=100)
@@ -678,23 +865,31 @@ class PrivSeries(Operators):
         """
         return extreme(self._rows, self._expr, "max", eps)
 
-    def hist(self, *, eps: Any, bins: Any = 10) -> pandas.Series[float]:
-        """Noisy counts in intervals: a public list of edges, or a number of equal parts of the range.
+    def hist(self, *, bins: Any = 10, eps: Any) -> ReleasedSeries:
+        """Noisy counts in half-open intervals: a public list of edges, or a number of equal parts of the range.
 
         >>> counts = df["age"].hist(bins=[0, 18, 65, 120], eps=1)
         """
-        import pandas
+        from privjail.answers.released import series_of
 
         tally, counts = histogram(self._rows, self._expr, bins, eps)
-        index = index_of(tally.index, (Axis(self.name, tally.keys[0].domain),))
-        return pandas.Series(counts, index=index, name=self.name)
+        index = index_of((intervals(tally),), (Axis(self.name, tally.keys[0].domain),))
+        return series_of(counts, index=index, name=self.name)
 
-    def describe(self, *, eps: Any) -> pandas.Series[float]:
-        """count, mean, std, min, quartiles and max, for one eps in all.
+    def describe(
+        self, percentiles: Sequence[float] | None = None, include: Any = None, exclude: Any = None, *, eps: Any
+    ) -> ReleasedSeries | pandas.Series[Any]:
+        """count, mean, std, min, quartiles and max (of categories count, unique, top and freq), for one eps in all.
 
         >>> list(df["age"].describe(eps=1).index)
         ['count', 'mean', 'std', 'min', '25%', '50%', '75%', 'max']
         """
-        import pandas
+        from privjail.answers.released import series_of
 
-        return pandas.Series(describe(self._rows, self._expr, eps), name=self.name)
+        if isinstance(self.domain, (CategoryDomain, BoolDomain)):
+            import pandas
+
+            labels: Any = describe_labels(self._rows, self._expr, eps)
+            return pandas.Series(labels, name=self.name, dtype=object)
+        found = describe(self._rows, self._expr, eps, percentiles)
+        return series_of(found.values(), index=list(found), name=self.name)

@@ -13,6 +13,9 @@ from privjail.plan.rows import Rows
 Face = TypeVar("Face")
 
 
+_SLICE = 'take a slice, and count or sum it: `df.iloc[10:20]["a"].sum().reveal(eps=0.1)`'
+
+
 class Iloc(Generic[Face]):
     """Row positions: only slices of consecutive rows have a bounded distance."""
 
@@ -21,7 +24,10 @@ class Iloc(Generic[Face]):
 
     def __getitem__(self, key: slice) -> Face:
         if not isinstance(key, slice):
-            raise PlanError("a single row is private", do="take a slice, iloc[a:b], and count or sum it")
+            raise PlanError(
+                "a single row is private",
+                do=_SLICE,
+            )
         if key.step not in (None, 1):
             raise PlanError(
                 "every n-th row has no bounded distance: one inserted row exchanges all rows after it",

@@ -8,13 +8,13 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privjail import session
+from privjail.answers.answer import Facts
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Element, Extreme, Scale, Stack, Total
-from privjail.pandas.axes import Axis, flat_labels, index_of, public_label
+from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.priced import priced
-from privjail.pandas.refusals import refuse
 from privjail.plan.distance import show
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -22,8 +22,10 @@ from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, 
 
 if TYPE_CHECKING:
     import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
 
 T = TypeVar("T")
+SHOWN_ROWS = 20  # of a vector in a notebook
 
 __all__ = ["Axis", "SensitiveDataFrame", "SensitiveSeries"]
 
@@ -41,7 +43,9 @@ class Vector(Sensitive[Public]):
     if not TYPE_CHECKING:  # to mypy and editors a misspelt method is an error
 
         def __getattr__(self, attribute: str) -> Any:
-            refuse(self, attribute)
+            from privjail.pandas.deferred import later
+
+            return later(self, attribute)
 
     @property
     def size(self) -> int:
@@ -56,7 +60,7 @@ class Vector(Sensitive[Public]):
         return number(Element(self._value, i))
 
     def _labels(self) -> list[Any]:
-        return flat_labels(self._value.index)
+        return flat_labels(self._value.index, self._axes)
 
     def _stack(self, positions: Sequence[int], labels: Sequence[Any], axis: Axis) -> SensitiveSeries:
         elements = tuple(Element(self._value, i) for i in positions)
@@ -117,7 +121,12 @@ class Vector(Sensitive[Public]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        head, l1 = escape(super().__repr__()), self._value.joint.l1
+        shown = [escape(str(label)) for label in self._labels()[:SHOWN_ROWS]]
+        rows = "".join(f"<tr><th>{label}</th><td>private</td></tr>" for label in shown)
+        more = f"<tr><th>… {self.size - SHOWN_ROWS} more</th><td></td></tr>" if self.size > SHOWN_ROWS else ""
+        reach = "∞" if l1 is None else show(l1)
+        return f"<div><code>{head}</code><br>joint distance: L1 {escape(reach)}<table>{rows}{more}</table></div>"
 
 
 def position(labels: Sequence[Any], key: Any) -> int | None:
@@ -158,7 +167,7 @@ class Positions:
         return self._one(i % self._size)
 
 
-class SensitiveSeries(Vector["pandas.Series[float]"]):
+class SensitiveSeries(Vector["ReleasedSeries"]):
     """A vector of private numbers: counts or sums of groups, or one number for each of several columns."""
 
     _shown_class = "pandas.core.series.Series"
@@ -280,7 +289,7 @@ class SensitiveSeries(Vector["pandas.Series[float]"]):
             return self._at(found)
         if len(self._axes) == 2 and not isinstance(key, tuple):
             rows, columns = self._value.index
-            at = _need([public_label(x) for x in rows], key) * len(columns)
+            at = _need(shown_labels(rows, self._axes[0].domain), key) * len(columns)
             return self._stack(range(at, at + len(columns)), columns, self._axes[1])
         return self._at(_need(labels, key))
 
@@ -348,13 +357,13 @@ class SensitiveSeries(Vector["pandas.Series[float]"]):
             raise PlanError("unstack needs an index of several levels", do="group by several columns first")
         return SensitiveDataFrame(self._value, self._axes)
 
-    def _public(self, answer: Any) -> pandas.Series[float]:
-        import pandas
+    def _public(self, answer: Any, facts: list[Facts]) -> ReleasedSeries:
+        from privjail.answers.released import released_series
 
-        return pandas.Series(answer, index=self.index, name=self.name, dtype="float64")
+        return released_series(answer, facts, self.index, self.name)
 
 
-class SensitiveDataFrame(Vector["pandas.DataFrame"]):
+class SensitiveDataFrame(Vector["ReleasedFrame"]):
     """A table of private numbers with public rows and columns (from crosstab, or sums of several columns)."""
 
     _shown_class = "pandas.core.frame.DataFrame"
@@ -408,10 +417,10 @@ class SensitiveDataFrame(Vector["pandas.DataFrame"]):
         return iter(self._columns())
 
     def _columns(self) -> list[Any]:
-        return [public_label(label) for label in self._value.index[-1]]
+        return shown_labels(self._value.index[-1], self._axes[-1].domain)
 
     def _rows(self) -> list[Any]:
-        return flat_labels(self._value.index[:-1])
+        return flat_labels(self._value.index[:-1], self._axes[:-1])
 
     def _column(self, j: int) -> SensitiveSeries:
         height, width = self.shape
@@ -480,12 +489,14 @@ class SensitiveDataFrame(Vector["pandas.DataFrame"]):
         shown = labels if down or len(axes) > 1 else self._value.index[0]
         return SensitiveSeries(Stack(tuple(Total(line._value) for line in lines), tuple(shown)), None, (axis_,))
 
-    def _public(self, answer: Any) -> pandas.DataFrame:
+    def _public(self, answer: Any, facts: list[Facts]) -> ReleasedFrame:
         import numpy
 
         import pandas
+        from privjail.answers.released import released_frame
 
-        return pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
+        table = pandas.DataFrame(numpy.reshape(answer, self.shape), index=self.index, columns=self.columns)
+        return released_frame(table, facts)
 
 
 class Cells:

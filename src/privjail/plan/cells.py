@@ -58,7 +58,7 @@ class Cell(Node):
 
     @property
     def address(self) -> Address:
-        """This cell by names that mean the same in every process: what a ledger keeps."""
+        """The path to this cell, in names that do not depend on the process. The ledger stores it."""
         lacking: list[Cell] = []
         cell = self
         while cell._address is None and cell.parent is not None:
@@ -84,7 +84,7 @@ class Cell(Node):
 
 @node
 class Partition(Node):
-    """A way to part the rows of a base: by the value of one row-wise expression."""
+    """A partition of the rows of a base, by the value of one row-wise expression."""
 
     kind = "partition"
     base: Rows
@@ -106,8 +106,8 @@ def _name(partition: Partition | str) -> str:
 def charged(cells: Iterable[Cell]) -> list[Cell]:
     """Where a release that touches these cells is charged.
 
-    Cells that all exclude each other inside one partition are charged each (generalised parallel
-    composition); where two cells do not, both are replaced by their lowest common ancestor.
+    Different groups of one partition exclude each other, so each of them is charged (generalised parallel
+    composition). Two cells that may overlap are both replaced by their lowest common ancestor.
     Sound because η of a cell is at most η of its ancestor.
     """
     touched = set(cells)

@@ -28,8 +28,8 @@ from math import isqrt
 
 from privjail.plan.cells import Cell
 
-VERTICES = 4096  # as many vertices as are tried one by one
-ENTRIES = 2**22  # and as many cells in all of them together
+VERTICES = 4096  # at most so many vertices are tried one by one
+ENTRIES = 2**22  # with at most so many cells in all of them together
 Number = int | Fraction
 
 
@@ -59,7 +59,7 @@ class Distance:
     __rmul__ = __mul__
 
     def _times(self, factor: Number, done: dict[int, Distance]) -> Distance:
-        """Forms that several maxima share are multiplied once, and stay shared."""
+        """Multiply. A form that occurs in several maxima is multiplied once and stays one object."""
         known = done.get(id(self))
         if known is None:
             if self.const is None:
@@ -82,7 +82,7 @@ class Distance:
 
     @cached_property
     def value(self) -> Number | None:
-        """The largest value over everything that one privacy unit can do; None if there is none."""
+        """The largest value that one privacy unit can cause; None if there is no bound."""
         if self.const is None:
             return None
         if not self.maxima:
@@ -201,7 +201,7 @@ def _linear_value(terms: dict[Cell, Number]) -> Number:
     if first is None:
         return 0
     if first.parent is not None and all([c.parent is first.parent and c.partition is first.partition for c in terms]):
-        return max(terms.values())  # siblings: the best of them takes everything
+        return max(terms.values())  # siblings share the η of their parent: all of it goes to the largest
     worth: dict[Cell, Number] = {}
     best: dict[Cell, dict[object, Number]] = {}
     for cell in sorted(_closed(terms), key=lambda c: c.depth, reverse=True):

@@ -95,6 +95,20 @@ class IntDomain(Numeric):
 
 
 @dataclass(frozen=True)
+class OrdinalDomain(IntDomain):
+    """Whole numbers that count something public: days since 1970, microseconds between two moments.
+
+    No rule reads ``unit``: it says in pandas' words (``timedelta64[us]``, ``period[M]``) how faces show the numbers.
+    """
+
+    unit: str = ""
+
+    def __str__(self) -> str:
+        low, high = ("…" if b is None else str(b) for b in self.range)
+        return f"{self.unit} [{low}, {high}]" + ("" if self.nullable else ", no nulls")
+
+
+@dataclass(frozen=True)
 class FloatDomain(Numeric):
     """Finite floating-point numbers of 64 bits."""
 
@@ -124,7 +138,7 @@ TRUTH = {nullable: BoolDomain(nullable) for nullable in (False, True)}
 
 def _short(x: float) -> str:
     """A text that tells any two floats apart, without a needless .0."""
-    return repr(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
+    return repr(int(x)) if abs(x) < 1e15 and x == int(x) else repr(float(x))
 
 
 @dataclass(frozen=True)
@@ -153,18 +167,18 @@ class CategoryDomain(Domain):
 
     def __post_init__(self) -> None:
         plain = [c for c in self.categories if type(c) is not Interval]
-        if len(self._told(alone=not plain)) != len(self.categories):
+        if len(self._identities(alone=not plain)) != len(self.categories):
             raise PlanError("categories must be distinct (1 and 1.0 are the same)")
         if any(c is None or c != c for c in plain):
             raise PlanError("a missing value is no category", do="leave it out of the list: it is always allowed")
         if any(isinstance(c, float) and c - c != 0 for c in plain):
             raise PlanError("a category must be a finite number or text")
 
-    def _told(self, alone: bool) -> set[tuple[Any, ...]]:
-        """What tells labels apart, as when their codes are looked up: else two groups could hold the same rows.
+    def _identities(self, alone: bool) -> set[tuple[Any, ...]]:
+        """What identifies each label, by the rule of ``code``: otherwise two groups could hold the same rows.
 
-        An interval goes by its text. Where intervals are ``alone`` no text need be made: two of them have the same if,
-        and only if, they lie between the same floats and are closed alike.
+        An interval is identified by its text. If all labels are intervals (``alone``), their edges do instead: two
+        intervals have the same text if and only if they have the same edges and are closed on the same sides.
         """
         if alone:
             return {(float(c.left), float(c.right), c.closed) for c in self.categories}
@@ -180,7 +194,7 @@ class CategoryDomain(Domain):
 
     @cached_property
     def _codes(self) -> dict[tuple[bool, Any], int]:
-        """True is not 1; an interval goes by its text too."""
+        """The position of each label. True and 1 are different labels; the text of an interval is also its label."""
         found: dict[tuple[bool, Any], int] = {}
         for i, known in enumerate(self.categories):
             found.setdefault((isinstance(known, bool), known), i)
@@ -209,9 +223,9 @@ class TextDomain(Domain):
 
 @dataclass(frozen=True)
 class UntypedDomain(TextDomain):
-    """Text of a column that no schema declares; it counts as a number wherever it is used as one.
+    """Text of a column that no schema declares. It is parsed as numbers wherever numbers are needed.
 
-    Guessing the type from the data would make the type an output of the data.
+    The type is not guessed from the data: the guess would be an output that depends on the data.
     """
 
     dtype: ClassVar[str] = "untyped"
@@ -268,17 +282,24 @@ def join(left: Domain, right: Domain) -> Domain:
         return TextDomain(nullable)
     if isinstance(left, TextDomain) and isinstance(right, CategoryDomain):
         return TextDomain(nullable)
-    if type(left) is type(right):
+    if type(left) is type(right) and getattr(left, "unit", "") == getattr(right, "unit", ""):
         if not isinstance(left, Numeric) or not isinstance(right, Numeric):
             return left.with_nulls(nullable)
-        return type(left)(nullable, *_hull(left, right))
+        low, high = _hull(left, right)
+        return replace(left, nullable=nullable, lower=low, upper=high)
     if {type(left), type(right)} == {IntDomain, FloatDomain}:
         assert isinstance(left, Numeric) and isinstance(right, Numeric)
         low, high = _hull(left, right)
         return FloatDomain(nullable, *float_bounds(low, high))
     raise PlanError(
-        f"a column cannot hold both {left.dtype} and {right.dtype}", do="convert one of them first with .astype(…)"
+        f"a column cannot hold both {type_name(left)} and {type_name(right)}",
+        do="convert one of them first with .astype(…)",
     )
+
+
+def type_name(domain: Domain) -> str:
+    """The type of a column in pandas' words."""
+    return domain.unit if isinstance(domain, OrdinalDomain) else domain.dtype
 
 
 def _hull(a: Numeric, b: Numeric) -> tuple[Any, Any]:

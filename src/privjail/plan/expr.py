@@ -24,7 +24,7 @@ class Expr(Node):
     domain: Domain
 
     def computed_from(self, *inputs: Expr, domain: Domain) -> None:
-        """Set the facts, while the node is built: what it is computed from, in which base, and what it can be."""
+        """Set the facts while the node is built: inputs, base and domain."""
         base: Rows | None = None
         for each in inputs:
             if each.base is not None and base is not None and each.base is not base:
@@ -40,8 +40,8 @@ class Expr(Node):
     def on_whole_columns(self) -> bool:
         """Whether the engine must be given its inputs as columns, never as constants or parts of an expression.
 
-        An engine may compute with a constant in another way than with a column, and may find out that an
-        expression is constant from the data: then a row's value would depend on other rows.
+        Engines may compute with constants in another way than with columns, and may notice from the data that an
+        expression is constant. Then the value in one row would depend on other rows.
         """
         return False
 
@@ -51,7 +51,9 @@ class Expr(Node):
 
     shared: ClassVar[bool] = False  # many columns are computed from it: an engine should compute it once
 
-    sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
+    sees_nulls: ClassVar[bool] = (
+        False  # True: the Python line is also called for missing values, which else stay missing
+    )
 
     def python(self, *inputs: Any) -> Any:
         """The held value of one row (engines/held.py), given those of the inputs. None is a missing value."""
@@ -75,7 +77,7 @@ def column_steps(expression: Expr) -> list[Expr]:
 def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1, known: Container[Expr] = ()) -> int:
     """The most columns (or bytes of a row) that are held at the same time while they are computed in this order.
 
-    A fact of the plan: each column is dropped after its last use. Columns that are ``known`` are not computed here.
+    It depends on the plan alone: each column is dropped after its last use. What is ``known`` is not computed here.
     """
     uses = Counter(each for node in order if node not in known for each in set(node.inputs))
     held = most = 0

@@ -15,30 +15,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from hashlib import blake2b
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-_alive: dict[tuple[Any, ...], _Entry] = {}  # what weakref.WeakValueDictionary would hold, with less work
+_alive: dict[tuple[Any, ...], _Entry] = {}  # from class and fields to the node; faster than a WeakValueDictionary
 _building = threading.RLock()
 set_frozen = object.__setattr__  # one fact of a node that is being built; Node.fact sets several
 NOT_YET = object()
-# 256 bits: whoever finds two expressions of one name can have one partition of the data counted as another.
-# Copied for each name: that takes half as long as to make one.
+# 256 bits: with two expressions of the same name, one partition of the data could be charged as another.
+# Each digest starts from a copy of this: copying takes half as long as making a new one.
 EMPTY = blake2b(digest_size=32)
 LONGEST, HEAD = 240, 80  # characters of a node's text, and how many of them are its beginning if it is cut
 
 
 class _Entry(weakref.ref["Node"]):
-    """A reference to a node that knows under which key it stands."""
+    """A weak reference to a node, with the key under which it is registered."""
 
     __slots__ = ("key",)
     key: tuple[Any, ...]
 
 
 def _forget(gone: Any) -> None:
-    """Called when a node was dropped; another one for the same fields may stand in its place by now."""
+    """Called when a node is freed. A new node may already be registered under the same key."""
     key = gone.key
     with _building:
         if _alive.get(key) is gone:
@@ -58,13 +58,13 @@ class Interned(type):
             entry.key = key
             with _building:
                 node = _alive.setdefault(key, entry)()
-                if node is None:  # another one was here, which is gone but not forgotten yet
+                if node is None:  # an entry was left of a node that is already freed
                     node = made
                     _alive[key] = entry
         return node
 
     def _build(cls, key: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        """What the dataclass's own __init__ would do, in one step: frozen fields are slow to set one by one."""
+        """Set the fields, as the dataclass's own __init__ would; that one is slow for frozen classes."""
         names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
         if len(args) != len(names):
             raise TypeError(f"{cls.__name__} takes {len(names)} fields, not {len(args)}")
@@ -85,7 +85,7 @@ class Node(metaclass=Interned):
 
     kind: ClassVar[str] = ""
 
-    # Made when they are first asked for. Not in __dict__: an object whose __dict__ was never touched is smaller.
+    # Computed on first use. The defaults are attributes of the class: a node without entries of its own is smaller.
     _digest: bytes | None = None
     _name: str | None = None
     _shown: str | None = None
@@ -124,29 +124,36 @@ class Node(metaclass=Interned):
 
     def digest(self) -> bytes:
         """The name as bytes: a hash of the kind and the fields, where each node among them stands as its own digest."""
-        for each in inputs_first((self,), children, _has_digest):
-            fields = _spell(each._key[1:])
-            digest = EMPTY.copy()
-            digest.update(b"%bt%d:%b" % (_spelled_kind(type(each)), len(fields), fields))
-            set_frozen(each, "_digest", digest.digest())
-        assert self._digest is not None
-        return self._digest
+        for child in children(self):
+            if child._digest is None:
+                for each in inputs_first((child,), children, _has_digest):
+                    each._set_digest()
+        return self._set_digest()
+
+    def _set_digest(self) -> bytes:
+        fields = _spell(self._key[1:])
+        hashed = EMPTY.copy()
+        hashed.update(b"%bt%d:%b" % (_spelled_kind(type(self)), len(fields), fields))
+        found = hashed.digest()
+        set_frozen(self, "_digest", found)
+        return found
 
     def spell_out(self) -> str:
         """A short text for people; what uses other nodes may ask for theirs."""
         return ""
 
     def quotes(self) -> Iterator[Node]:
-        """The nodes whose texts ours is made of, one by one: what would be cut off anyway need not be made."""
+        """The nodes whose texts are part of this one's, one by one: texts that would be cut off are not made."""
         return iter(children(self))
 
     def shown(self) -> str:
         """The text of this node, made once, after those that it quotes."""
-        for each in inputs_first((self,), _quotes, _has_text):
-            text = each.spell_out()
-            if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
-                text = f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
-            set_frozen(each, "_shown", text)
+        if self._shown is None:
+            for each in inputs_first((self,), _quotes, _has_text):
+                text = each.spell_out()
+                if len(text) > LONGEST:  # cut in the middle: the beginning names the data, the end what was asked of it
+                    text = f"{text[:HEAD]}…{text[HEAD + 1 - LONGEST :]}"
+                set_frozen(each, "_shown", text)
         assert self._shown is not None
         return self._shown
 
@@ -156,22 +163,17 @@ class Node(metaclass=Interned):
         known = self._height
         if known is not None:
             return known
-        # The walk alone would do. But a server asks for each new node, whose inputs have mostly been asked for: then
-        # this loop takes two thirds of the time.
-        known = 0
+        highest = 0
         for child in children(self):
             below = child._height
             if below is None:
-                break
-            if below > known:
-                known = below
-        else:
-            set_frozen(self, "_height", known + 1)
-            return known + 1
-        for each in inputs_first((self,), children, _has_height):
-            known = 1 + max([child._height or 0 for child in children(each)], default=0)
-            set_frozen(each, "_height", known)
-        return known
+                for each in inputs_first((child,), children, _has_height):
+                    set_frozen(each, "_height", 1 + max([c._height or 0 for c in children(each)], default=0))
+                below = child._height or 0
+            if below > highest:
+                highest = below
+        set_frozen(self, "_height", highest + 1)
+        return highest + 1
 
     def __copy__(self) -> Node:
         return self
@@ -184,7 +186,7 @@ class Node(metaclass=Interned):
 
 
 registry: dict[str, type[Node]] = {}
-classes: set[type] = set()  # all that are nodes: ``type(x) in classes`` is isinstance(x, Node), several times faster
+classes: set[type] = set()  # all node classes: ``type(x) in classes`` is a fast isinstance(x, Node)
 
 
 def inputs_first(
@@ -192,9 +194,9 @@ def inputs_first(
 ) -> Iterator[T]:
     """Yield these nodes and everything below them, each once and after all that is below it.
 
-    ``below`` gives the nodes directly below one. ``known`` tells which nodes need no visit (nor what is below them);
-    whoever gives it must make ``known`` true for each node before asking for the next one. Otherwise the walk itself
-    remembers where it has been. ``below`` may be a generator: it is resumed when the nodes that it gave are done.
+    ``below`` gives the nodes directly below one. ``known`` says which nodes to skip, with all that is below them; the
+    caller must make it true for each node before taking the next one. Without ``known``, the walk keeps a set of the
+    nodes it has visited. ``below`` may be a generator: it is resumed when the nodes that it yielded are done.
 
     >>> list(inputs_first([6], lambda n: [d for d in range(1, n) if n % d == 0]))
     [1, 2, 3, 6]
@@ -204,8 +206,8 @@ def inputs_first(
         known, visited = seen.__contains__, seen.add
     else:
         visited = None
-    path = [iter(nodes)]  # what is still to be visited, below each node on the way down
-    users: list[T] = []  # these nodes: users[i] uses what path[i + 1] gives
+    path = [iter(nodes)]  # for each node on the way down: which nodes below it are still to be visited
+    users: list[T] = []  # the nodes on the way down: path[i + 1] yields the inputs of users[i]
     while path:
         for node in path[-1]:
             if not known(node):
@@ -244,12 +246,8 @@ def _has_text(node: Node) -> bool:
     return node._shown is not None  # which may be empty
 
 
-def _quotes(node: Node) -> Iterator[Node]:
-    return node.quotes()
-
-
-# In C: the walk asks at each step.
-_has_digest, _has_height = attrgetter("_digest"), attrgetter("_height")
+# These run in C; the walk calls them at every step.
+_has_digest, _has_height, _quotes = attrgetter("_digest"), attrgetter("_height"), methodcaller("quotes")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
@@ -267,11 +265,11 @@ class Lit(Node):
     spelling: str
 
     _value: ClassVar[Any] = NOT_YET
-    _children, _height, _shown = (), 1, ""  # of every constant: a list of thousands need not be walked for them
+    _children, _height, _shown = (), 1, ""  # the same for all constants: long lists of them need not be walked
 
     @staticmethod
     def of(value: Any) -> Lit:
-        if type(value) is str:  # by far the most
+        if type(value) is str:  # the most frequent
             return Lit("text", value)
         if type(value) is float:  # edges of histograms come by the hundred
             return Lit("float", value.hex())
@@ -342,7 +340,7 @@ def _spell(parts: Iterable[Any]) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
-        if type(part) in classes:  # by far the most
+        if type(part) in classes:  # the most frequent
             out.append(b"N32:" + (part._digest or part.digest()))
             continue
         if isinstance(part, str):

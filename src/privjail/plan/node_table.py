@@ -1,4 +1,4 @@
-"""Facts about nodes that other layers derive, beside the nodes and not on them."""
+"""Side tables: facts about nodes that upper layers derive, kept outside the nodes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from weakref import ref
 from privjail.plan.node import Node
 
 V = TypeVar("V")
-SWEPT_FROM = 1_000  # entries before the table looks which of its nodes are gone
+SWEPT_FROM = 1_000  # entries before the table is first searched for freed nodes
 
 
 class NodeTable(Generic[V]):
     """One value for each node, kept about as long as the node lives.
 
-    The table does not keep its nodes alive; a value should not refer to nodes either. Keys are weak references
-    without a callback: Python makes one for each node, whichever tables it is in, and the reference of a node that is
-    gone equals no other, so that a later node at the same address never finds its entry. Entries of nodes that are
-    gone are dropped when the table has doubled since the last time.
+    The table does not keep its nodes alive, and a value should not refer to nodes. Keys are weak references without a
+    callback, which all tables share: Python makes only one for each node. The reference to a freed node equals no other
+    reference, so a later node at the same address never finds its entry. Entries of freed nodes are dropped when the
+    table has doubled since the last time.
     """
 
     __slots__ = ("_due", "_held")
@@ -45,7 +45,7 @@ class NodeTable(Generic[V]):
         return len(self._held)
 
     def sweep(self) -> None:
-        """Drop the entries of nodes that are gone. In place: another thread may add one meanwhile."""
+        """Drop the entries of freed nodes. In place, because another thread may add an entry meanwhile."""
         for each in list(self._held):
             if each() is None:
                 self._held.pop(each, None)

@@ -4,6 +4,15 @@ A table is (rows, {column name: expression}). Expressions are row-wise functions
 expression can be evaluated on any selection of its base's rows, and no program can pair up rows that do
 not belong together. Filters and sorts select and reorder rows of their base; everything else (slices,
 windows, …) starts a new base, into which expressions are ``Carried``.
+
+Insertions and deletions apart. Adding one privacy unit inserts some rows and deletes others. A step that turns one
+inserted row into at most p insertions and q deletions turns a deleted row into at most q insertions and p deletions.
+So i insertions and d deletions of the input make at most p·i + q·d insertions and q·i + p·d deletions of the output,
+and at most (p + q)·(i + d) edits in all. Two tables of at most w rows are never more than w insertions and w deletions
+apart.
+Both bounds are multiples of Σ η(cells) of the base. A filter that picks some cells of a base that can lose rows keeps
+the bound on all edits only: of one row in and one row out, each of them half of all edits, either may lie in the
+picked cells, where η is 1/2 then.
 """
 
 from __future__ import annotations
@@ -17,21 +26,23 @@ from privjail.plan.distance import UNBOUNDED, Distance, Number
 from privjail.plan.node import Lit, Node, set_frozen
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
-DEEPEST = 64  # likewise a filter below this many others
-MOST_BASES = 64  # slices and windows, one on top of another
-STEPS_ROOM = 200  # characters for the steps of a chain: the newest, for they tell one part of the data from another
+DEEPEST = 64  # so does a filter after this many others
+MOST_BASES = 64  # nested slices and windows
+STEPS_ROOM = 200  # characters for the steps in a text: the last steps, since they say which part of the data it is
 
 
 class Lineage(NamedTuple):
-    """What rows have in common with the rows that they were selected from: one object for all of them."""
+    """The facts that selected rows share with the rows they were selected from: one object for all of them."""
 
     source: Rows
     base: Rows
     factor: Number | None  # None: no bound is known
     cap: Number | None
     edits: Number | None  # most rows of the base that one privacy unit can change
+    inserted: Number | None  # of these, the most that adding a unit inserts; counted as the distance is
+    deleted: Number | None  # and the most that it deletes
     most: int | None  # most rows that there can be, if that is known
-    bases: int  # how many bases lie below this one
+    bases: int  # how many bases came before this one
 
 
 class Rows(Node):
@@ -47,7 +58,7 @@ class Rows(Node):
     lineage: Lineage
 
     def select(self, parent: Rows, cells: tuple[Cell, ...]) -> None:
-        """Set the facts of rows that are rows of their input: its base and its factor."""
+        """Set the facts of a selection: it keeps the base and the factor of its input."""
         set_frozen(self, "parent", parent)
         set_frozen(self, "cells", cells)
         set_frozen(self, "lineage", parent.lineage)
@@ -55,23 +66,51 @@ class Rows(Node):
     def start_base(
         self, parent: Rows, *, factor: Number | None = None, cap: Number | None = None, most: int | None = None
     ) -> None:
-        """Set the facts of rows that start a base, from those of the input; what is not given is kept."""
+        """Set the facts of rows that start a base, from those of the input; what is not given is kept.
+
+        Nothing is said about insertions and deletions apart: any edit may be either.
+        """
+        kept = self._started(parent, most)
+        self.change(factor=kept.factor if factor is None else factor, cap=kept.cap if cap is None else cap)
+        either = self.factor if self.cap is None else self.cap
+        self.change(inserted=either, deleted=either, edits=self.distance.value)
+        self._bound_by_rows()
+
+    def start_moved_base(self, parent: Rows, inserts: int, deletes: int, *, most: int | None = None) -> None:
+        """Set the facts of rows that start a base, given what one row inserted into the input inserts and deletes."""
+        self._started(parent, most)
+        either, (came, went) = inserts + deletes, parent.moved
+        self.change(
+            factor=_times(either, parent.factor),
+            cap=_times(either, parent.cap),
+            inserted=_plus(_times(inserts, came), _times(deletes, went)),
+            deleted=_plus(_times(deletes, came), _times(inserts, went)),
+        )
+        self.change(edits=self.distance.value)
+        self._bound_by_rows()
+
+    def _started(self, parent: Rows, most: int | None) -> Lineage:
         self.select(parent, parent.cells)
         kept = parent.lineage
         if kept.bases >= MOST_BASES:
-            raise PlanError(f"at most {MOST_BASES} slices and windows can be taken one of another")
-        self.change(
-            base=self,
-            factor=kept.factor if factor is None else factor,
-            cap=kept.cap if cap is None else cap,
-            most=kept.most if most is None else most,
-            bases=kept.bases + 1,
-        )
-        self.change(edits=self.distance.value)
+            raise PlanError(f"at most {MOST_BASES} slices and windows can be nested")
+        self.change(base=self, most=kept.most if most is None else most, bases=kept.bases + 1)
+        return kept
+
+    def _bound_by_rows(self) -> None:
+        """Two tables of at most w rows are at most w insertions and w deletions apart."""
+        most, edits = self.most, self.edits
+        if most is not None and (edits is None or 2 * most < edits):
+            self.change(cap=2 * most, edits=2 * most, inserted=most, deleted=most)
 
     def change(self, **facts: Any) -> None:
         """Set some facts of the lineage, while the node is built."""
         self.fact(lineage=self.lineage._replace(**facts))
+
+    @property
+    def sees_itself(self) -> bool:
+        """Whether columns of the input can be carried along; not so if each row sees other rows only."""
+        return True
 
     @property
     def source(self) -> Rows:
@@ -104,6 +143,31 @@ class Rows(Node):
         if cap is not None:
             return Distance(cap)
         return UNBOUNDED if factor is None else Distance(0, dict.fromkeys(self.cells, factor))
+
+    @property
+    def moved(self) -> tuple[Number | None, Number | None]:
+        """How many rows adding a privacy unit inserts and deletes at most; counted as the distance is."""
+        _, base, factor, cap, _, inserted, deleted, _, _ = self.lineage
+        if cap is None and deleted != 0 and self.cells != base.cells:
+            return factor, factor
+        return inserted, deleted
+
+    def sum_distance(self, lower: Number, upper: Number) -> Distance:
+        """How far a sum over the rows can move to which each row adds between ``lower`` and ``upper``.
+
+        What comes in adds at most ``upper``, and what goes out takes away at least ``lower``; or the other way round.
+        And no edit moves it by more than the larger of the two. A row may also add nothing: it may be in another group.
+        """
+        inserted, deleted = self.moved
+        up, down = max(upper, 0), max(-lower, 0)
+        rises = _plus(_times(up, inserted), _times(down, deleted))
+        falls = _plus(_times(down, inserted), _times(up, deleted))
+        cap = self.lineage.cap
+        each = _times(max(up, down), self.lineage.factor if cap is None else cap)
+        if rises is None or falls is None or each is None:
+            return UNBOUNDED
+        most = min(max(rises, falls), each)
+        return Distance(most) if cap is not None else Distance(0, dict.fromkeys(self.cells, most))
 
     def polars(self, frame: Any, *columns: Any) -> Any:
         """Select the rows of a frame that holds the input rows, given this node's expressions."""
@@ -141,6 +205,15 @@ class Rows(Node):
         if rows.parent is not None and not steps[-1].endswith("…"):
             steps.append("…")
         return " | ".join([self.source.shown(), *reversed(steps)])
+
+
+def _times(factor: Number, x: Number | None) -> Number | None:
+    """Zero times something unbounded is zero: what never happens is not bounded by how often it could."""
+    return 0 if factor == 0 else (None if x is None else factor * x)
+
+
+def _plus(x: Number | None, y: Number | None) -> Number | None:
+    return None if x is None or y is None else x + y
 
 
 def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:

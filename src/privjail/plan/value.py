@@ -15,7 +15,7 @@ from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squ
 from privjail.plan.node import Node, inputs_first, set_frozen
 
 ROWS_BITS = 32  # a table has fewer than 2**32 rows
-TOTAL_BITS = 63  # so that a sum of amounts of 30 bits stays below this
+TOTAL_BITS = 63  # so a sum of 30-bit amounts has fewer bits than this
 
 
 class Sensitivity:
@@ -87,12 +87,14 @@ class OneMoves(Sensitivity):
     """Elements that exclude each other: one edit of the whole moves one element.
 
     The sum of all absolute changes is at most the whole's distance, so every norm is at most that, and
-    it is reached when all edits fall on one element. ``element`` gives the distance of one alone.
+    it is reached when all edits fall on one element. ``element`` gives the distance of one alone. ``net``: how far
+    any one element can move, and the sum of all: what comes in less what goes out.
     """
 
     length: int
     whole: Distance
     element: Any  # int -> Distance
+    net: Distance
 
     @property
     def size(self) -> int:
@@ -107,13 +109,16 @@ class OneMoves(Sensitivity):
         return self.whole.value
 
     l2 = l1
-    linf = l1
+
+    @property
+    def linf(self) -> Number | None:
+        return self.net.value
 
     def sum(self) -> Distance:
-        return self.whole
+        return self.net
 
     def peak(self) -> Distance:
-        return self.whole
+        return self.net
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +198,16 @@ class RowVectors(Sensitivity):
 class Facts(NamedTuple):
     """How far a value can move, and where.
 
-    ``cells``: the parts of the data that it depends on. ``capped``: some part of its distance is a constant,
-    not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction (or none).
+    ``cells``: the parts of the data that it depends on. ``has_constant_bound``: some part of its distance is a
+    constant, not proportional to η. ``monotone``: adding a privacy unit moves all elements in the same direction
+    (or none). ``single``: it moves at most one element.
     """
 
     joint: Sensitivity
     cells: tuple[Cell, ...]
     has_constant_bound: bool
     monotone: bool
+    single: bool = False
 
 
 class Value(Node):
@@ -284,7 +291,7 @@ class Value(Node):
     def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:
         """How long its elements can get, in units of its grid, given its inputs and how long theirs can get.
 
-        Unless an operation says otherwise: a sum of two numbers on its grid; or what an engine counts or sums.
+        The default suits a sum of two numbers on the common grid, and counts and sums of an engine.
         """
         return 1 + max([bits + finer_bits(each.grid, self.grid) for each, bits in inputs]) if inputs else TOTAL_BITS
 
@@ -298,13 +305,13 @@ class Value(Node):
         return self.shown()
 
 
-inputs_of, _has_facts = attrgetter("inputs"), attrgetter("_facts")  # in C: the walk asks at each step
+inputs_of, _has_facts = attrgetter("inputs"), attrgetter("_facts")  # run in C; the walk calls them at every step
 
 
 def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
     """The steps in which a value is computed, inputs first; with each, the inputs that no later step uses.
 
-    What is of no further use is dropped at once: which values are held at the same time is a fact of the plan.
+    The engine drops those at once. So which values are held at the same time depends on the plan alone.
     """
     if not value.inputs:
         return [(value, [])]

@@ -1,4 +1,4 @@
-"""Who calls: the user that a token belongs to."""
+"""Authentication: which user a call's token belongs to."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.state import State, UserEntry
 from privjail.server.tokens import token_hash
 
-LONGEST_HEADER = 1000  # characters of an authorization header that is looked at
+LONGEST_HEADER = 1000  # characters; a longer authorization header is not read
 PREFIX = "Bearer "
 
 
 def digest_of(metadata: Iterable[tuple[str, Any]]) -> str | None:
-    """The hash of the token that came with a call, if one came."""
+    """The hash of the token in a call's metadata, or None if it has none."""
     given = dict(metadata).get("authorization", "")
     if not isinstance(given, str) or not given.startswith(PREFIX) or len(given) > LONGEST_HEADER:
         return None
@@ -28,8 +28,8 @@ def digest_of(metadata: Iterable[tuple[str, Any]]) -> str | None:
 def authenticate(state: State, digest: str | None) -> UserEntry | None:
     """The user that a token belongs to, if it is valid now.
 
-    One dictionary access, whatever the number of users. Its time may depend on the hash of what was sent: this tells
-    nothing about a token, since a hash cannot be chosen digit by digit.
+    One dictionary access, whatever the number of users. Its time may depend on the hash of the token that was sent.
+    That reveals nothing about valid tokens, because nobody can construct a token whose hash has a chosen prefix.
     """
     name = None if digest is None else state.tokens.get(digest)
     user = None if name is None else state.users.get(name)
@@ -37,7 +37,7 @@ def authenticate(state: State, digest: str | None) -> UserEntry | None:
 
 
 class Caller:
-    """What came with a call and says who calls: it stays the same for as long as the call is open."""
+    """The credentials of a call: the hash of its token and its TLS certificate. They do not change while it is open."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
@@ -48,7 +48,7 @@ class Caller:
 
     @cached_property
     def certified(self) -> str | None:
-        """The name in the certificate that the connection was made with."""
+        """The user name in the client certificate of the connection."""
         names = self.context.auth_context().get("x509_common_name", [])
         return names[0].decode() if names else None
 
@@ -56,8 +56,8 @@ class Caller:
 class SharedRefresh:
     """Reads the ledger for calls with an unknown token: one read for all of them, and few reads per second.
 
-    The token may be new, given out by the curator a moment ago. But strangers must not be able to make the jail read
-    its database as often as they like.
+    The curator may have issued the token a moment ago, so the ledger must be read again. But callers without a valid
+    token must not be able to make the jail read its database as often as they like.
     """
 
     EVERY = 0.2  # seconds between two reads
@@ -65,10 +65,10 @@ class SharedRefresh:
     def __init__(self, ledger: DurableLedger) -> None:
         self._ledger = ledger
         self._lock = threading.Lock()
-        self._began = 0.0  # when the last read began: what was written before that is known
+        self._began = 0.0  # when the last read began: everything written before that has been read
 
     def since(self, moment: float) -> None:
-        """Make sure that the ledger was read after this moment (of the monotonic clock)."""
+        """Return after the ledger was read at or after this time (of the monotonic clock)."""
         with self._lock:
             if self._began > moment:
                 return

@@ -1,4 +1,4 @@
-"""Calls that are open: each holds a thread, so their number is limited, and so is the wait for their first message."""
+"""Open calls. Each holds a thread, so their number is limited, and so is the wait for the first message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Call:
 
 
 class Calls:
-    """All open calls: not so many of one user that no thread is left for others."""
+    """All open calls. The limit per user leaves threads for other users."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -30,7 +30,7 @@ class Calls:
         self._lock = threading.Lock()
 
     def admit(self, user: str) -> Call | None:
-        """A place for a call of this user, if there is one. Whoever gets it must call ``end``."""
+        """Admit a call of this user, or return None if too many are open. Pass an admitted call to ``end``."""
         with self._lock:
             if self._of_user[user] >= self._limits.calls_per_user or len(self._open) >= self._limits.calls:
                 return None

@@ -1,4 +1,4 @@
-"""The data sets of a jail: loaded by the curator's names, from where the curator said."""
+"""The data sets of a jail, loaded by name from the places that the curator gave."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Catalogue:
         return sorted(name for name in state.datasets if state.allowed(user, name))
 
     def source(self, name: str, user: str) -> Source:
-        """A data set that this user may see; the same error whether it is forbidden or does not exist."""
+        """A data set that this user may use. The error is the same whether it is forbidden or does not exist."""
         if not self._ledger.state.allowed(user, name):
             self._ledger.refresh()
             if not self._ledger.state.allowed(user, name):
                 raise PlanError(f"there is no data set {name[:100]!r} for you", do="ask the curator for a grant")
         opened = self._open.get(name)
-        if opened is not None:  # without the lock: it is held for as long as another data set is loaded
+        if opened is not None:  # without the lock, which is held while another data set is loaded
             return opened
         with self._lock:
             if name not in self._open:
@@ -56,7 +56,7 @@ class Catalogue:
             )
         try:
             frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
-        except Exception as e:  # it could be loaded when it was added; what is wrong now is for the curator to know
+        except Exception as e:  # it could be loaded when it was added; only the curator is told what is wrong now
             log.error("data set %r cannot be loaded: %s", name, type(e).__name__)
             raise SchemaError(f"the data set {name!r} cannot be opened now", do="tell the curator") from None
         source = Source(Dataset(name, name, tuple(domains.items()), entry.unit))

@@ -1,4 +1,4 @@
-"""The client's channel to a jail: how it is made, how a lost connection is waited for, who is at the other end."""
+"""The client's gRPC channel to a jail: connecting, waiting for a lost connection, and checking the certificate."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),  # a jail that restarts is found soon after its port is open
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.min_reconnect_backoff_ms", 5000),  # gRPC's name for the time limit of one attempt to connect
-    ("grpc.keepalive_time_ms", 60_000),  # a jail that is gone without a word is noticed
+    ("grpc.keepalive_time_ms", 60_000),  # notices a jail that is gone without closing the connection
 ]
-SUSPICIOUS = ("certificate", "handshake", "verification", "ssl", "tls")  # gRPC's words for what fails inside TLS
+SUSPICIOUS = ("certificate", "handshake", "verification", "ssl", "tls")  # words in gRPC's error messages when TLS fails
 PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Jail:
-    """Where a jail is served, and the certificates of both sides; without a certificate there is no TLS."""
+    """The address of a jail, and the certificates of both sides. Without a certificate, TLS is not used."""
 
     address: str
     certificate: bytes | None
@@ -36,7 +36,7 @@ class Jail:
     def channel(self) -> Any:
         if self.certificate is None:
             if not self.address.startswith(LOOPBACK):
-                raise PlanError("without TLS only a jail on this machine's loopback address is reached")
+                raise PlanError("a connection without TLS is allowed only to a jail on this machine's loopback address")
             return grpc.insecure_channel(self.address, OPTIONS)
         credentials = grpc.ssl_channel_credentials(self.certificate, self.key, self.user_certificate)
         return grpc.secure_channel(self.address, credentials, OPTIONS)
@@ -48,9 +48,9 @@ class Jail:
 def certificate_mismatch(address: str, certificate: bytes, failed: Any) -> str | None:
     """Why the certificate shown at an address is not the pinned one; None if it is, or if nobody shows one.
 
-    gRPC uses the same words for a wrong certificate and for a connection that was closed during the handshake, as by
-    a server that is stopping or by a proxy without a backend. So where its error speaks of TLS, a handshake of our own
-    tells them apart: only a certificate that was shown and did not verify is a mismatch.
+    gRPC reports a wrong certificate and a connection closed during the handshake (by a server that is stopping, or a
+    proxy without a backend) in the same words. So if its error mentions TLS, we do a handshake of our own: only a
+    certificate that was shown and did not verify is a mismatch.
     """
     words = (failed.details() or "").lower()
     if not any(word in words for word in SUSPICIOUS):
@@ -75,9 +75,9 @@ def wait_for_connection(channel: Any, metadata: Any, seconds: float) -> None:
     """Return once a jail answers, or after some seconds.
 
     Without its event engine (see rpc.py), gRPC connects only while some thread waits for a call. A call that fails at
-    once because there is no connection does not wait, so to repeat such calls hardly ever connects: an attempt that
-    nobody serves fails after its time limit, on an open port. ``wait_for_ready`` makes this call stay and connect.
-    What is asked is refused, since it names no session; any answer shows that the jail is back.
+    once because there is no connection does not wait, so repeating such calls hardly ever connects: the attempt that
+    they start runs into its time limit even if the port is open. ``wait_for_ready`` makes this call wait for the
+    connection. The jail refuses the call, since it names no session; but any answer shows that the jail is back.
     """
     knock = channel.unary_unary("/privjail.v1.Jail/Budget", request_serializer=bytes, response_deserializer=bytes)
     with contextlib.suppress(grpc.RpcError):

@@ -1,4 +1,4 @@
-"""Closes connections on which nobody authenticates: gRPC has no limit on them per address.
+"""Closes connections on which nobody authenticates. gRPC has no limit for them per address.
 
 gRPC accepts a connection before any code of ours runs and does not hand out its socket. But the sockets are open files
 of this process, so they can be listed and shut down from here; gRPC then finds them closed by the other side.
@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from privjail.server.limits import Limits
 
 Peer = tuple[str, int]  # address and port of the other side
-RESERVED = 512  # files that stay free for the ledger, data sets, and the list of connections
+RESERVED = 512  # file descriptors kept free for the ledger, data sets, and the list of connections
 
 
 @lru_cache(maxsize=4096)  # asked for at every call
@@ -39,7 +39,7 @@ def _plain(host: str) -> str:
 
 
 def network_of(peer: Peer) -> str:
-    """Whose connections are counted together: an IPv4 address, or an IPv6 network, which is given out as a whole."""
+    """The key under which connections are counted: an IPv4 address, or an IPv6 network (assigned to one customer)."""
     address = ipaddress.ip_address(peer[0])
     return peer[0] if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
 
@@ -54,20 +54,20 @@ class Connections:
         self._lock = threading.Lock()
 
     def authenticated(self, name: str, user: str) -> None:
-        """Note that a call of this user came over a connection, by gRPC's name of its peer."""
+        """Note that this user has made a call over the connection that gRPC calls ``peer``."""
         peer = peer_of(name)
         if peer is not None:
             with self._lock:
                 self._users[peer] = user
 
     def sweep(self, port: int) -> int:
-        """Close the connections to this port that are too old or too many; how many they were.
+        """Close connections to this port that are too old or too many. Returns how many were closed.
 
-        The oldest go first: an honest client authenticates at once, so that its connection is among the youngest.
-        One that is seen for the first time stays until the next sweep.
+        The oldest are closed first: an honest client authenticates at once, so its connection is among the youngest.
+        A connection that is seen for the first time stays until the next sweep.
         """
         with self._lock:
-            known = dict(self._users)  # before the list of sockets: one that is missing there has ended
+            known = dict(self._users)  # taken before the list of sockets: a connection that is missing there has ended
         open_now = _connections(port)
         with self._lock:
             for peer in known.keys() - open_now.keys():
@@ -78,7 +78,10 @@ class Connections:
         ending = self._too_many(users, now)
         for peer in ending:
             with contextlib.suppress(OSError), _duplicate(open_now[peer]) as connection:
-                if _ends(connection) == (port, peer):  # else it has ended, and its number was given to another file
+                if _ends(connection) == (
+                    port,
+                    peer,
+                ):  # else it has ended, and the number is now another file's
                     connection.shutdown(socket.SHUT_RDWR)
         return len(ending)
 
@@ -112,7 +115,7 @@ def _connections(port: int) -> dict[Peer, int]:
 
 
 def _duplicate(number: int) -> socket.socket:
-    """A socket of our own for the same connection: it stays this one when gRPC closes the number and uses it again."""
+    """A duplicate of the socket: it stays this connection even if gRPC closes its descriptor and reuses the number."""
     mine = os.dup(number)
     try:
         return socket.socket(fileno=mine)
@@ -130,7 +133,7 @@ def _ends(connection: socket.socket) -> tuple[int, Peer]:
 
 
 def most_connections() -> int:
-    """How many connections gRPC may hold: all files that may be open, but for some that the jail needs itself.
+    """How many connections gRPC may hold: the limit on open files, minus those that the jail itself needs.
 
     The soft limit on open files, often 1,024, is raised to the hard one.
     """

@@ -1,8 +1,8 @@
-"""A limit on the time that one request may take, however it spends it.
+"""A limit on the time that one request may take.
 
-What a request costs is checked where it can be foreseen (limits.py). For the rest there is a clock: when it runs out,
-an exception is raised in the thread that does the work, at the next line of Python that it runs. Calls into the engine
-are not cut short; each of them is bounded by the number of rows.
+Costs that can be predicted are limited before a request runs (limits.py). For the rest there is a clock: when the time
+is up, an exception is raised in the working thread, at the next line of Python that it runs. Calls into the engine are
+not interrupted; each of them is bounded by the number of rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-AGAIN = 1.0  # seconds after which work that goes on is told once more
+AGAIN = 1.0  # seconds after which the exception is raised again if the work goes on
 
 
 class TimeUp(BaseException):
@@ -24,11 +24,11 @@ class TimeUp(BaseException):
 
 
 class Clock:
-    """One thread that looks after all deadlines: a thread for each request would cost more than most requests."""
+    """One thread that watches all deadlines. A thread for each request would cost more than most requests."""
 
     def __init__(self) -> None:
         self._running: dict[Deadline, float] = {}
-        self._next = math.inf  # when the thread looks next; it is woken only for what ends before that
+        self._next = math.inf  # when the thread wakes up next; it is woken earlier only for an earlier deadline
         self._changed = threading.Condition()
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -84,20 +84,20 @@ class Deadline:
             with self._lock:
                 self._over = True
                 late = self._fired
-            if late:  # raised already, or about to be: in no case in the next request of this thread
+            if late:  # the exception is raised or about to be: it must not reach the next request of this thread
                 _raise_in(self._thread, None)
-            # Only now: an exception on the way into the clock's lock would leave it locked, for everybody and for good.
+            # Not earlier: an exception while the clock's lock is taken would leave it locked for ever.
             watch.remove(self)
 
     @property
     def fired(self) -> bool:
-        """Whether the time was up and the work was told."""
+        """Whether the time was up and the exception was raised."""
         return self._fired
 
     def fire(self) -> bool:
-        """The time is up: what the clock calls. Whether it should call again, since the work may not have noticed.
+        """Called by the clock when the time is up. Returns whether to call again, since the exception may be lost.
 
-        What is raised while Python calls back that an object is gone is lost.
+        Python discards an exception that is raised while it runs a weak reference's callback or a finaliser.
         """
         with self._lock:
             if not self._over and self._shielded:
@@ -108,12 +108,12 @@ class Deadline:
             return not self._over
 
     def shield(self) -> Shield:
-        """A part that must not be cut short, such as a change of the ledger; the time is looked at after it."""
+        """A block that must not be interrupted, such as a change of the ledger. The time is checked after it."""
         return Shield(self)
 
 
 class Shield:
-    """Keeps a deadline off while it is entered."""
+    """Holds a deadline back while its block runs."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline

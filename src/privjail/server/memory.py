@@ -1,11 +1,11 @@
 """One limit on the memory of a jail, which all sessions share.
 
-Half of it is for plans, a quarter for the values of requests that run, a quarter for columns and selections that were
-computed and may be needed again. The data sets themselves come on top, and what a few columns or selections of all
-their rows take: these grow with the number of rows, which is private, so nothing is refused because of them.
+Half of it is for plans, a quarter for the values of running requests, and a quarter for computed columns and selections
+that may be needed again. The data sets themselves are not counted, nor are the few columns or selections that one
+computation holds: their size grows with the number of rows, which is private, so no request is refused because of them.
 
-Who is refused, and when, depends on what was asked and by whom, never on data: what was computed is dropped to make
-room, but no request is refused for it.
+Which requests are refused depends on the requests alone, never on data: computed columns and selections are dropped to
+make room, and no request is refused because of their size.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from weakref import WeakSet
 from privjail.errors import DPError
 from privjail.server.limits import Busy, Limits
 
-LEAST = 64 * 2**20  # bytes that a curator may set a limit to
+LEAST = 64 * 2**20  # bytes: the smallest limit that a curator may set
 CHUNK = 2**20  # bytes by which the share of a session grows
 CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def of_machine() -> int:
-    """The memory that this process may use: of the machine, its container, or itself."""
+    """The memory that this process may use: the smallest limit of the machine, the container and the process."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for path in CGROUPS:
         with suppress(OSError, ValueError):
@@ -56,11 +56,11 @@ class Memory:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._lock = threading.Lock()
-        self._shares: WeakSet[Any] = WeakSet()  # of sessions, in memory for plans
+        self._shares: WeakSet[Any] = WeakSet()  # bytes for plans, by session
         self._at_work: Counter[str] = Counter()  # bytes of running requests, by user
 
     def grow(self, held: Any, bytes_: int) -> bool:
-        """Give the plans of a session a larger share, if there is one to give. No user has more than half of all."""
+        """Enlarge the share of a session's plans, if there is memory left. No user gets more than half of the total."""
         wanted, most = -(-(held.bytes + bytes_) // CHUNK) * CHUNK, self._limits.plan_bytes
         with self._lock:
             self._shares.add(held)
@@ -72,7 +72,7 @@ class Memory:
             return True
 
     def reserve(self, user: str, bytes_: int) -> None:
-        """Room for the values of one request, until it is given back. No user has more than half of all."""
+        """Reserve memory for the values of one request, until give_back. No user gets more than half of the total."""
         most = self._limits.all_work_bytes
         with self._lock:
             mine = self._at_work[user] + bytes_
@@ -87,7 +87,7 @@ class Memory:
                 del self._at_work[user]
 
     def make_room(self, session: Any, others: list[Any]) -> None:
-        """Set how much a session may keep of what is computed; drop what idle sessions keep, the oldest first."""
+        """Set the size of a session's cache; to make room, drop the caches of idle sessions, the oldest first."""
         limits = self._limits
         share, own = limits.all_cache_bytes, limits.cache_bytes
         if (1 + len(others)) * own <= share:

@@ -1,4 +1,4 @@
-"""Why a token is not accepted: few words for the caller, all of them for the curator's log, the token in neither."""
+"""Why a token is not accepted: briefly for the caller, in detail for the curator's log. Neither shows the token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 10  # log lines of one kind in that time: a stranger must not fill the di
 
 
 class Reason(Enum):
-    """Why nobody is let in with a token, as the jail's log says it."""
+    """The reason in the jail's log why a token was not accepted."""
 
     MISSING = "no token came with the call"
     UNKNOWN = "the token is unknown: never issued here, or replaced by a newer one"
@@ -38,7 +38,7 @@ class Rejection(NamedTuple):
 
     @property
     def error(self) -> DPError:
-        """What the caller is told: "expired" if it holds the whole token, since its hash was found; else no more."""
+        """What the caller is told. "Expired" only to a caller who has the complete token, since its hash was found."""
         if self.reason is Reason.EXPIRED:
             return DPError("authentication failed: the token has expired", do="ask the curator for a new one")
         return DPError(
@@ -48,7 +48,7 @@ class Rejection(NamedTuple):
 
 
 def rejection(state: State, digest: str | None, now: datetime.datetime) -> Rejection:
-    """Why a call with a token of this hash is refused. A token that is valid now lacks its certificate."""
+    """Why a call with a token of this hash is refused. If the token is valid, the client certificate is missing."""
     if digest is None:
         return Rejection(Reason.MISSING)
     name = state.tokens.get(digest)
@@ -61,7 +61,7 @@ def rejection(state: State, digest: str | None, now: datetime.datetime) -> Rejec
 
 
 class RejectionLog:
-    """Writes rejections into the jail's log, few of each kind at a time; what is left out is counted."""
+    """Writes rejections into the jail's log, few of each kind at a time, and counts those that are left out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

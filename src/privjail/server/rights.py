@@ -1,4 +1,4 @@
-"""What a user may spend on a data set: her own grant, her groups' and the cap together, now and after a decision."""
+"""What a user may spend on a data set, by her own grant, her groups' grants and the cap; now and after a decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privjail.server.ledger.state import Scope, State
 
 @dataclass(frozen=True)
 class Bound:
-    """One limit that a user's releases must keep, and what counts against it already."""
+    """One limit on a user's releases, and how much of it is already spent."""
 
     scope: Scope
     limit: Cost
@@ -28,7 +28,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Rights:
-    """Every limit that applies to a user on a data set. Without access she may spend nothing, whatever the limits."""
+    """All limits that apply to a user on a data set. Without access she may spend nothing, whatever the limits are."""
 
     user: str
     dataset: str
@@ -53,7 +53,7 @@ class Gain:
 
     before: Rights
     after: Rights
-    lifted: tuple[Bound, ...]  # limits of before that would no longer hold
+    lifted: tuple[Bound, ...]  # earlier limits that would no longer hold
 
     @property
     def user(self) -> str:
@@ -78,8 +78,8 @@ def _smallest(costs: list[Cost]) -> Cost | None:
 def rights(state: State, user: str, dataset: str) -> Rights:
     """The effective rights of a user: whether she has access, and all limits that a release must keep.
 
-    Whether her token has expired or was revoked is not looked at: a new token brings the same rights back, so a limit
-    that is lifted while she is shut out would be missing then.
+    An expired or revoked token makes no difference here: a new token brings the same rights back, and then a limit that
+    was lifted in the meantime would be missing.
     """
     access = user in state.users and state.allowed(user, dataset)
     bounds = []
@@ -91,7 +91,7 @@ def rights(state: State, user: str, dataset: str) -> Rights:
 
 
 def preview(state: State, body: dict[str, Any]) -> State:
-    """The state after a curator's decision that is not made yet. What was spent is shared, and must not be changed."""
+    """The state after a decision that is not made yet. It shares the spent amounts, which must not be changed."""
     copy = State(
         datasets={name: replace(entry) for name, entry in state.datasets.items()},
         users={name: replace(entry) for name, entry in state.users.items()},
@@ -109,8 +109,8 @@ def gains(state: State, body: dict[str, Any]) -> list[Gain]:
     """Everybody who could spend more after a decision, by data set and user.
 
     Claim: a user who is not listed for a data set can be charged nothing there that was refused before.
-    Why: a release must keep every bound. Each bound of before still holds, component by component, or follows from a
-    bound that is no larger and against which at least as much counts in every cell.
+    Why: a release must satisfy every limit. Each earlier limit still holds, component by component, or is implied by a
+    limit that is not larger and on which at least as much is spent in every cell.
     """
     after = preview(state, body)
     found = []
@@ -145,13 +145,13 @@ def _concerned(state: State, after: State) -> Iterator[tuple[str, str]]:
 
 
 def _follows(state: State, bound: Bound, new: Rights) -> bool:
-    """Whether what keeps the new bounds keeps this old one too."""
+    """Whether every release within the new limits is also within this old one."""
     tighter = [b for b in new.bounds if _counts_at_least(state, b.scope, bound.scope)]
     return all(any(b.limit[i] <= most for b in tighter) for i, most in enumerate(bound.limit))
 
 
 def _counts_at_least(state: State, a: Scope, b: Scope) -> bool:
-    """Whether in every cell at least as much counts against the limit of `a` as against that of `b`."""
+    """Whether in every cell at least as much is spent on the limit of `a` as on that of `b`."""
     if a == b or a[0] == "dataset" or b not in state.trees:
         return True  # every charge counts against the cap of its data set
     return a in state.trees and _covers(state.trees[a].whole, state.trees[b].whole, state.trees[b].zero)

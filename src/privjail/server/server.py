@@ -1,4 +1,4 @@
-"""The gRPC server: who you are, then what you ask."""
+"""The gRPC server: authenticates each call and passes it to the service."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from privjail.server.wire.decode import parse
 from privjail.server.wire.rpc import grpc
 
 log = logging.getLogger("privjail.jail")
-LONGEST = 1800  # characters of each part of an error: all of it must fit into one header
+LONGEST = 1800  # characters of each part of an error: the whole error must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL}
 NOT_NOW = Busy("tokens cannot be checked now", do="try again later")
 JUST_ADDED = Busy("this token has just been added", do="try again now")
@@ -66,7 +66,7 @@ class Options:
 
 
 def spelled(error: DPError) -> str:
-    """An error as the wire carries it. What the client wrote may be quoted in it, but not at any length."""
+    """An error as it is sent. It may quote what the client sent, cut to a limited length."""
 
     def short(text: str | None) -> str | None:
         if text is None or len(json.dumps(text)) <= LONGEST:
@@ -82,12 +82,12 @@ def _serialized(message: Any) -> bytes:
 
 
 class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Every call goes the same way: authenticate, answer, and turn errors into quiet ones.
+    """Handles every call in the same way: authenticate, answer, and replace internal errors by ones without details.
 
-    gRPC calls ``service`` with the headers of a call, in its one thread for all calls, before the call gets a thread of
-    its own. Nothing may take time there. Whoever has no valid token, or too many open calls, is refused by the two
-    threads of ``_refusing``, without reading the message. On the wire a call with one message is a stream of one: all
-    calls are declared as streams, because gRPC reads a single message before it calls us.
+    gRPC calls ``service`` with the headers of a call, in one thread for all calls, before the call gets its own thread.
+    So this must be fast. A call without a valid token, or one too many, is refused by the two threads of ``_refusing``,
+    and its message is not read. All calls are declared as streams, because gRPC reads the message of a unary call
+    before it calls us; on the wire, a call with one message looks the same as a stream of one.
     """
 
     def __init__(self, service: Service, options: Options) -> None:
@@ -117,7 +117,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return grpc.stream_unary_rpc_method_handler(unary, response_serializer=_serialized)
 
     def _refusal(self, refuse: Callable[[Caller], tuple[Any, DPError]]) -> Any:
-        """A call that ends with the error that ``refuse`` gives, and holds nothing until then."""
+        """A handler that ends the call with the error that ``refuse`` returns."""
 
         def behaviour(_: Iterator[bytes], context: Any) -> None:
             self._service.metrics.count("requests")
@@ -132,7 +132,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         if caller.digest is not None:
             try:
                 self._refresh.since(arrived)
-            except Exception as e:  # what is wrong with the ledger is nothing for strangers
+            except Exception as e:  # callers without a valid token are not told what is wrong with the ledger
                 log.error("the ledger could not be read for an unknown token: %s", type(e).__name__)
                 return grpc.StatusCode.UNAVAILABLE, NOT_NOW
             if authenticate(self._service.ledger.state, caller.digest) is not None:
@@ -152,7 +152,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             self.calls.end(call)
 
     def _entered(self, call: Call, context: Any) -> Caller:
-        """The caller, whose certificate is checked and whose connection is noted before the first message is read."""
+        """Check the caller's certificate and note the connection, before the first message is read."""
         caller = Caller(context)
         if not self._certified(caller, call.user):
             context.abort(grpc.StatusCode.UNAUTHENTICATED, spelled(self._rejected(caller)))
@@ -168,7 +168,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         return reply if refusal is None else caller.context.abort(*refusal)
 
     def _stream(self, call: Call, bodies: Iterator[bytes], context: Any) -> Iterator[pb.Released]:
-        """Releases one after another. Who asks is looked at again each time: a token can be taken back."""
+        """Releases, one after another. The token is checked again for each of them: it may have been revoked."""
         clock = self._options.time_quantum
         try:
             caller = self._entered(call, context)
@@ -181,7 +181,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
                     finally:
                         self._service.free_some()
                     if released.refusal.status == grpc.StatusCode.UNAUTHENTICATED.name:
-                        return  # who may ask nothing more holds no thread
+                        return  # a revoked user must not keep a thread
                     place.busy = False
         finally:
             self.calls.end(call)
@@ -189,13 +189,13 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     def _next(self, body: bytes, caller: Caller) -> pb.Released:
         reply, refusal = self._attempt("release", pb.ReleaseRequest, body, caller)
         if self._options.time_quantum > 0:
-            self._service.free_some()  # after the answer it would put off the clock of the next one
+            self._service.free_some()  # after the answer, it would delay the next one's clock
         if refusal is None:
             return pb.Released(reply=reply)
         return pb.Released(refusal=pb.Refusal(status=refusal[0].name, details=refusal[1]))
 
     def _attempt(self, name: str, message: Any, body: bytes, caller: Caller) -> tuple[Any, tuple[Any, str] | None]:
-        """A reply, or a status and what is said with it."""
+        """A reply, or an error as status and text."""
         metrics = self._service.metrics
         metrics.count("requests")
         error: DPError
@@ -209,28 +209,28 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             metrics.count("failed" if isinstance(e, InternalError) else "refused")
             error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
         except BaseException as e:  # also an engine's panic, which is no Exception
-            # Whatever went wrong inside stays inside: its text may hold values.
+            # No details are sent or logged: the text of an internal error may contain values.
             metrics.count("failed")
             log.error("internal error in %s: %s", name, type(e).__name__)
             error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
         return None, (status, spelled(error))
 
     def _rejected(self, caller: Caller) -> DPError:
-        """What a caller is told whose token is not accepted; the log says more."""
+        """The error for a caller whose token is not accepted. The log gets the details."""
         now = datetime.datetime.now(datetime.UTC)
         rejected = rejection(self._service.ledger.state, caller.digest, now)
         self._rejections.write(rejected, caller.context.peer())
         return rejected.error
 
     def _user(self, caller: Caller) -> str | None:
-        """The user who calls, by the newest state of the ledger: a token can be taken back at any time."""
+        """The calling user, by the newest state of the ledger: a token can be revoked at any time."""
         self._service.ledger.refresh()
         user = authenticate(self._service.ledger.state, caller.digest)
         return user.name if user is not None and self._certified(caller, user.name) else None
 
 
 class Periodic:
-    """Does something again and again, also while nobody calls, in a thread of its own."""
+    """Repeats some work in its own thread, also while no calls come."""
 
     def __init__(self, seconds: float, work: Callable[[], None]) -> None:
         self._seconds, self._work = seconds, work
@@ -242,7 +242,7 @@ class Periodic:
         while not self._stopped.wait(self._seconds):
             try:
                 self._work()
-            except Exception as e:  # the next time may go well, and without this work the jail fills up
+            except Exception as e:  # go on: it may succeed next time, and without it the jail would run out of memory
                 log.error("periodic work failed: %s", type(e).__name__)
 
     def stop(self) -> None:
@@ -251,7 +251,7 @@ class Periodic:
 
 
 class Sweeper:
-    """Ends idle sessions and streams, and gives back the memory of those that ended."""
+    """Ends idle sessions and streams, and frees their memory."""
 
     def __init__(self, sessions: Sessions, streams: Streams) -> None:
         self._sessions, self._streams, self._before = sessions, streams, 0
@@ -262,7 +262,7 @@ class Sweeper:
         self._streams.sweep()
         now = len(self._sessions)
         if now < self._before:
-            gc.collect()  # plans refer to themselves, so that counting references does not free them
+            gc.collect()  # plans contain reference cycles, which reference counting does not free
         self._before = now
 
 
@@ -282,7 +282,7 @@ class Running:
 
     def stop(self) -> None:
         stopped = self.server.stop(grace=2)
-        self.handler.streams.sweep(idle_seconds=0.0)  # nobody waits for streams on which nothing happens
+        self.handler.streams.sweep(idle_seconds=0.0)  # idle streams must not delay the stop
         self.handler.calls.sweep(seconds=0.0)
         stopped.wait()
         for each in self.periodic:
@@ -297,19 +297,20 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
     if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
-    gc.set_threshold(100_000, 10, 10)  # most objects of a plan go before anybody would look for cycles
-    Noise().laplace(1.0, 1)  # the samplers are loaded now: what is loaded while a clock runs may be loaded by half
+    # Reference counting frees most objects of a plan; frequent cycle collection wastes time.
+    gc.set_threshold(100_000, 10, 10)
+    Noise().laplace(1.0, 1)  # load the samplers now: a deadline could interrupt their import later
     if options.ledger_url is None and not machine_run():
         log.warning(NO_RUN)
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     service = Service(ledger, Catalogue(ledger, folder), options.limits, noise, options.workers)
     limits, handler = options.limits, Handler(service, options)
     server = grpc.server(
-        futures.ThreadPoolExecutor(limits.calls),  # an open call holds a thread, which sleeps most of the time
+        futures.ThreadPoolExecutor(limits.calls),  # each open call holds a thread, which mostly sleeps
         options=[
             ("grpc.max_receive_message_length", limits.message_bytes),
             ("grpc.so_reuseport", 0),
-            ("grpc.keepalive_time_ms", 60_000),  # a stream whose client is gone without a word ends
+            ("grpc.keepalive_time_ms", 60_000),  # ends the stream of a client that is gone without closing it
             ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
             ("grpc.max_allowed_incoming_connections", most_connections()),
         ],

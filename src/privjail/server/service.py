@@ -1,4 +1,4 @@
-"""What a jail answers to each call. Nothing here depends on data but what ``Jail.release`` returns."""
+"""What a jail answers to each call. Nothing here depends on data, except what ``ReleaseGate.release`` returns."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ class Service:
         limits.check("caps in one request", len(request.caps), limits.caps_per_request)
         deadline = Deadline(limits.seconds_per_release)
         progress = Progress(deadline)
-        # The place comes last: what waits for another request of its session must not hold one.
+        # The worker comes last: a request that waits for another one of its session must not hold a worker.
         with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
             self.sessions.make_room(session)
             try:
                 return deadline.run(lambda: self._released(session, user, request, progress))
             except TimeUp:
-                session.forget_computed()  # it may have been cut short anywhere
-                if progress.charged:  # it is not run again: it would take as long each time, for nothing
+                session.forget_computed()  # the computation may have been interrupted anywhere
+                if progress.charged:  # not run again: it would take as long each time
                     self.ledger.give_up(user, request.request.hex())
                 raise LimitError(
                     "the request took longer than this jail allows; if it was charged, it stays charged",
@@ -145,12 +145,12 @@ class Service:
         return reply
 
     def free_some(self) -> None:
-        """What can wait until an answer is on its way."""
+        """Work that can wait until an answer has been sent."""
         try:
             session = self._to_free.popleft()
         except IndexError:
             return
-        if session.lock.acquire(blocking=False):  # else whoever holds it comes here afterwards
+        if session.lock.acquire(blocking=False):  # otherwise the holder of the lock calls this afterwards
             try:
                 session.free_some()
             finally:
@@ -182,7 +182,7 @@ class Service:
         if self.ledger.state.failures[user] >= self.limits.failures_per_user:
             raise LimitError(
                 "too many of your requests have failed inside this jail",
-                do="ask the curator, who can let you go on: privjail user pardon",
+                do="ask the curator to allow your requests again: privjail user pardon",
             )
         room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
@@ -195,8 +195,8 @@ class Service:
             raise
         except BaseException as e:  # an engine's panic is no Exception
             if deadline.fired and not isinstance(e, DPError):
-                raise TimeUp from None  # which a library that it passed through may have turned into another error
-            if progress.touched:  # whatever it was may depend on data: it is not told, and it cannot be asked for often
+                raise TimeUp from None  # a library on the way may have turned TimeUp into another error
+            if progress.touched:  # the error may depend on data: no details are sent, and failures are limited
                 log.error("a release failed after its charge: %s", type(e).__name__)
                 with deadline.shield():
                     self.ledger.failed(user, number)
@@ -214,10 +214,10 @@ class Service:
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:
-        """One of the few places that a user has at a time: nobody can keep all others out."""
+        """One of the few requests that a user may run at a time, so that nobody can keep others out."""
         with self._lock:
             if self._at_work[user] >= self.limits.requests_at_once_per_user:
-                raise Busy("too many requests of yours are at work", do="wait for one of them")
+                raise Busy("too many of your requests are running", do="wait until one of them ends")
             self._at_work[user] += 1
         try:
             yield
@@ -236,7 +236,7 @@ class Service:
 
 
 def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
-    """The analyst's own limits; of several on one data set the smallest holds."""
+    """The analyst's own limits. If a data set has several, the smallest counts."""
     caps: dict[str, Cost] = {}
     for cap in request.caps:
         most = (decode.fraction(cap.most),)
@@ -245,13 +245,13 @@ def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
 
 
 def _digest(asks: list[Query], caps: dict[str, Cost]) -> str:
-    """What a request asks for, whatever numbers the client gave its nodes."""
+    """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes."""
     spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
     return hashlib.sha256(spelled.encode()).hexdigest()
 
 
 def _most_bytes(asks: list[Query]) -> int:
-    """How large the answers can get on the wire: a number of 8 bytes for each element, and what stands around them."""
+    """The most bytes of the answers on the wire: 8 for each element, and some around them."""
     return sum(32 + 10 * ask.value.joint.size for ask in asks)
 
 
@@ -269,7 +269,7 @@ def _answer(answer: Any) -> pb.Answer:
 
 
 def on_clock(quantum: float, work: Callable[[], Any]) -> Any:
-    """Run, and answer only at a whole multiple of the quantum after the start."""
+    """Run some work, and return at a whole multiple of the quantum after the start."""
     if quantum <= 0:
         return work()
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Sessions: what one connection of one analyst has sent, and what was computed for it."""
+"""Sessions: the nodes that one connection of an analyst has sent, and what was computed for them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from privjail.server.memory import CHUNK, Memory
 from privjail.server.wire import decode
 from privjail.server.wire import privjail_pb2 as pb
 
-SWEPT_FROM = 1_000  # nodes of a session before it is looked which of them are gone
-PIECE = 100  # nodes that are let go of at a time: about as long as it takes until the next request comes
+SWEPT_FROM = 1_000  # nodes of a session before it is first searched for freed ones
+PIECE = 100  # nodes that are freed at a time: takes about as long as the pause until the next request
 
 
 class SessionError(DPError):
@@ -30,14 +30,14 @@ class SessionError(DPError):
 
 
 class Session:
-    """Nodes by the client's numbers. They go with the session, and what was computed for them too."""
+    """Nodes by the client's numbers. They end with the session, and so does what was computed for them."""
 
     def __init__(self, user: str, engine: Callable[[], Engine], limits: Limits, memory: Memory | None = None) -> None:
         self.user, self.limits, self.memory = user, limits, memory or Memory(limits)
         self._engine = engine
         self.engine = engine()
         self.nodes: dict[int, Node] = {}
-        self.pending_free: list[Node] = []  # what has no number any more
+        self.pending_free: list[Node] = []  # nodes whose numbers were freed
         self.held = Held(user)
         self.used = time.monotonic()
         self.lock = threading.Lock()
@@ -45,7 +45,7 @@ class Session:
     def take(self, messages: Iterable[pb.Node], source: Callable[[str], Node]) -> list[int]:
         """Build the nodes of a request: all of them, or none. Returns the numbers that are new.
 
-        A request that comes twice brings nodes that are there already: the same ones, or it is refused.
+        A repeated request brings nodes whose numbers are in use. They must be the same nodes, or it is refused.
         """
         new: list[int] = []
         limits, nodes = self.limits, self.nodes
@@ -90,14 +90,14 @@ class Session:
             yield built
 
     def _has_room(self, bytes_: int) -> bool:
-        """Whether one more node keeps within the limits; the session's share of the memory grows as it is needed."""
+        """Whether one more node is within the limits. The session's share of the memory grows as needed."""
         held, limits = self.held, self.limits
         if held.has_room(bytes_, limits):
             return True
         return self.memory.grow(held, bytes_) and held.has_room(bytes_, limits)
 
     def _make_room(self, bytes_: int) -> None:
-        """Refuse what does not fit even after what nobody uses any more was cleared away."""
+        """Refuse a node that does not fit even after unused nodes have been freed."""
         held, limits = self.held, self.limits
         self.pending_free.clear()
         held.sweep()
@@ -117,34 +117,34 @@ class Session:
             self.nodes.pop(number, None)
 
     def leave(self, numbers: Iterable[int]) -> None:
-        """Free numbers that will not be used again; their nodes are freed when there is time (free_some)."""
+        """Free numbers that will not be used again. Their nodes are freed later (free_some)."""
         if len(self.pending_free) > self.limits.nodes_per_session:
-            self.pending_free.clear()  # there was never time: one node may have had many numbers
+            self.pending_free.clear()  # free_some was not called in between; one node may have had many numbers
         self.pending_free += [self.nodes.pop(number) for number in numbers if number in self.nodes]
 
     def free_some(self) -> None:
-        """Let go of some nodes that have no number any more: all of a large plan would take longer than a release."""
+        """Free some nodes without a number. Freeing all of a large plan would take longer than a release."""
         del self.pending_free[-max(PIECE, len(self.pending_free) // 10) :]
 
     def forget_computed(self) -> None:
-        """Drop columns and selections that were computed; they are computed again when they are needed."""
+        """Drop computed columns and selections. They are computed again when they are needed."""
         self.engine = self._engine()
 
 
 class Held:
-    """The nodes of a session that are alive, by whatever number or through other nodes, and what they weigh.
+    """The alive nodes of a session, including inputs of other nodes, and their size.
 
-    Those that are gone are left out now and then, not one by one: until then they count as if they were alive.
+    Freed nodes are removed from time to time, not one by one; until then they count as alive.
     """
 
     def __init__(self, user: str = "") -> None:
         self.user = user
         self._due = SWEPT_FROM
         self.kept: dict[weakref.ref[Node], int] = {}
-        self.bytes = self.share = 0  # what they weigh, and what they may
+        self.bytes = self.share = 0  # their size, and its limit
 
     def has_room(self, bytes_: int, limits: Limits) -> bool:
-        """Whether one more node keeps within the limits."""
+        """Whether one more node is within the limits."""
         bytes_ += self.bytes
         return (
             len(self.kept) < limits.nodes_per_session
@@ -153,18 +153,18 @@ class Held:
         )
 
     def add(self, node: Node, bytes_: int) -> None:
-        self.bytes += bytes_  # first: where the clock cuts this short, it is too much until the next sweep
+        self.bytes += bytes_  # first: if the deadline interrupts here, the size is too large until the next sweep
         self.kept[ref(node)] = bytes_
 
     def sweep(self) -> None:
-        """Leave out the nodes that are gone."""
+        """Remove the nodes that were freed."""
         self.kept = {each: bytes_ for each, bytes_ in self.kept.items() if each() is not None}
         self.bytes = sum(self.kept.values())
         self.share = min(self.share, -(-self.bytes // CHUNK) * CHUNK)
         self._due = 2 * len(self.kept) + SWEPT_FROM
 
     def sweep_if_due(self) -> None:
-        """So that those that are gone are never many more than those that are not, at little cost for each."""
+        """Keeps freed nodes from outnumbering alive ones by much, at a small cost for each node."""
         if len(self.kept) >= self._due:
             self.sweep()
 
@@ -197,7 +197,7 @@ class Sessions:
             return session
 
     def make_room(self, session: Session) -> None:
-        """See to it that a session may keep some of what is computed for it."""
+        """Give a session room in the cache."""
         with self._lock:
             others = [each for each in self._open.values() if each is not session]
         self.memory.make_room(session, others)
@@ -208,7 +208,7 @@ class Sessions:
             self._open.pop(number, None)
 
     def sweep(self) -> int:
-        """End the sessions that nobody has used for long; how many they were."""
+        """End the sessions that were idle for too long. Returns how many."""
         old = time.monotonic() - self._limits.idle_seconds
         with self._lock:
             ended = [n for n, s in self._open.items() if s.used < old and not s.lock.locked()]
@@ -217,7 +217,7 @@ class Sessions:
         return len(ended)
 
     def free_some(self) -> None:
-        """Let go of all that has no number any more, in case no other request comes that would."""
+        """Free all nodes without a number, in case no further request comes to do it."""
         with self._lock:
             sessions = list(self._open.values())
         for session in sessions:

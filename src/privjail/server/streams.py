@@ -1,4 +1,4 @@
-"""Streams of releases: each is one call that stays open, and holds a thread of the jail that sleeps."""
+"""Streams of releases. Each is one call that stays open, and holds a thread of the jail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privjail.server.wire.rpc import grpc
 
 
 class Place:
-    """One open stream. Setting ``busy`` says that something happens on it."""
+    """One open stream. ``busy`` is set while a release runs on it."""
 
     def __init__(self, user: str, context: Any) -> None:
         self.user, self.context = user, context
@@ -31,7 +31,7 @@ class Place:
 
 
 class Streams:
-    """Who has how many streams open: not so many that there is no thread left for others."""
+    """The open streams of each user. The limit leaves threads for other users."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -40,11 +40,11 @@ class Streams:
 
     @contextmanager
     def place(self, user: str, context: Any) -> Iterator[Place]:
-        """A place for a stream. Who gets none can still send releases one by one."""
+        """Admit a stream. A user who gets none can still send releases as single calls."""
         place = Place(user, context)
         with self._lock:
             mine = sum(1 for each in self._open if each.user == user)
-            # Twice as many as sessions: one that just ended may not have been noticed yet.
+            # Twice the number of sessions: a stream that just ended may still be counted.
             free = mine < 2 * self._limits.sessions_per_user and len(self._open) < self._limits.sessions
             if free:
                 self._open.add(place)
@@ -57,10 +57,10 @@ class Streams:
                 self._open.discard(place)
 
     def sweep(self, idle_seconds: float | None = None) -> None:
-        """End the streams that nobody has used for long."""
+        """End the streams that were idle for too long."""
         now, limits = time.monotonic(), self._limits
         old = now - (limits.idle_seconds if idle_seconds is None else idle_seconds)
-        # Who does not take an answer would be busy for ever.
+        # A client that does not read its answer would stay busy for ever.
         stuck = now - limits.idle_seconds - limits.seconds_per_release
         with self._lock:
             idle = [each for each in self._open if each.used <= (stuck if each.busy else old)]

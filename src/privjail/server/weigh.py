@@ -1,8 +1,8 @@
-"""What a node costs to keep, in bytes: rough, but never far too little.
+"""An estimate of a node's size in memory, in bytes; never far too small.
 
-Facts of values are derived when they are asked for (plan/value.py), so a value is weighed by how large they can get.
-Most facts are shared with the inputs; what grows are lists of cells, linear forms over cells, labels, and vectors that
-are taken apart into one distance for each element. What would not fit is refused before its facts are derived.
+Facts of values are derived on first use (plan/value.py), so a value counts with the largest size that its facts can
+have. Most facts are shared with the inputs. What grows are lists of cells, linear forms over cells, labels, and vectors
+with a distance for each element. A node that would not fit is refused before its facts are derived.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, classes, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, OneMoves, PerElement, RowVectors, Sensitivity, Value, inputs_of
+from privjail.plan.value import AllMove, OneMoves, PerElement, RowVectors, Sensitivity, Value
 from privjail.server.limits import Limits
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
-ONE_NODE = (Rows, Expr, Expr | None, Value)  # what is declared so is one node or none, which is counted by itself
-ON_ONE_GRID = (Stack, ColumnStack)  # operations on any number of inputs, which need a common grid
-ROUGHLY = 2**12  # a value of more bytes than this, by the rough rule, is looked at closely
+ONE_NODE = (Rows, Expr, Expr | None, Value)  # types of fields that hold at most one node, which is counted separately
+ON_ONE_GRID = (Stack, ColumnStack)  # operations on any number of inputs that need a common grid
+ROUGHLY = 2**12  # bytes; larger values are estimated more closely
 _FACTS_BYTES: NodeTable[int] = NodeTable()
 
 
 def grids(inputs: tuple[Value, ...], limits: Limits) -> None:
-    """Refuse, before it is built, what has no common grid that is coarse enough."""
+    """Refuse inputs whose common grid is too fine, before the node is built."""
     found = {each.grid for each in inputs}
     if len(found) > 1:
         limits.check("bits of a grid", sum(map(_bits, found)), 8 * limits.grid_bits)
@@ -44,7 +44,7 @@ def _weighed(cls: type[Node]) -> list[str]:
 
 
 def weight(node: Node, limits: Limits) -> int:
-    """What a node that was built costs beyond its inputs."""
+    """The size of a built node, without its inputs."""
     cost = NODE
     for name in _weighed(type(node)):
         cost += _constants(getattr(node, name))
@@ -61,20 +61,26 @@ def weight(node: Node, limits: Limits) -> int:
 
 
 def facts_bytes(value: Value) -> int:
-    """How large the facts of a value can get; found once, inputs first."""
+    """The largest size of a value's facts. Computed once for each value with inputs, inputs first."""
+    inputs = value.inputs
+    if not inputs:
+        rows = getattr(value, "rows", None)
+        return FORM if rows is None else FORM * (1 + len(rows.cells))
     known = _FACTS_BYTES.get(value)
     if known is None:
-        inputs = value.inputs
-        for each in inputs_first(inputs, inputs_of, _FACTS_BYTES.__contains__) if inputs else ():
-            _FACTS_BYTES[each] = _facts_bytes(each, each.inputs)
+        for each in inputs:
+            if each.inputs and each not in _FACTS_BYTES:
+                for below in inputs_first((each,), _computed_inputs, _FACTS_BYTES.__contains__):
+                    _FACTS_BYTES[below] = _facts_bytes(below, below.inputs)
         known = _FACTS_BYTES[value] = _facts_bytes(value, inputs)
     return known
 
 
+def _computed_inputs(value: Value) -> list[Value]:
+    return [each for each in value.inputs if each.inputs]
+
+
 def _facts_bytes(value: Value, inputs: tuple[Value, ...]) -> int:
-    if not inputs:
-        rows = getattr(value, "rows", None)
-        return FORM if rows is None else FORM * (1 + len(rows.cells))
     if type(value) is ColumnStack or type(value) is Add and value.index and not _alike(value.a.joint, value.b.joint):
         return sum([_apart(each) for each in inputs])
     if type(value) is Element and isinstance(value.a, Tally):
@@ -91,7 +97,7 @@ def _facts_bytes(value: Value, inputs: tuple[Value, ...]) -> int:
 
 
 def _constants(value: Any) -> int:
-    """Constants of a field; other nodes are counted by themselves."""
+    """The size of a field's constants. Other nodes are counted separately."""
     kind = type(value)
     if kind is Lit:
         return NODE + 2 * len(value.spelling)
@@ -107,7 +113,7 @@ def _bits(grid: Any) -> int:
 
 
 def _distance(distance: Distance) -> int:
-    """With its maxima written out, for a multiple of it has copies of them all."""
+    """The size of a distance with its maxima written out: a multiple of it contains copies of all of them."""
     cost = FORM * distance.parts
     for c in distance.terms.values():
         if type(c) is not int or c >= 2**63:  # the others are in FORM
@@ -119,8 +125,8 @@ def _joint(joint: Sensitivity) -> int:
     match joint:
         case PerElement(distances):
             return sum(map(_distance, distances))
-        case OneMoves(_, whole, _):
-            return _distance(whole)
+        case OneMoves(_, whole, _, net):
+            return _distance(whole) + _distance(net)
         case AllMove(_, each):
             return _distance(each)
         case RowVectors(rows, largest, _):

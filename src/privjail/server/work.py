@@ -1,9 +1,10 @@
-"""How much memory a request needs while it runs: found from its plan, before it is charged.
+"""How much memory a request needs while it runs, computed from its plan before it is charged.
 
-Only public facts are used: sizes of vectors, how long their numbers can get, and which of them are held at the same
-time (``evaluation`` in plan/value.py, which the engine follows). The number of rows is private, so what grows with it
-is not counted here. It is bounded in another way: columns are computed for so many rows at a time that a few tens of
-megabytes hold all of them (engines/polars/columns.py), and a plan that needs more than ``columns_at_once`` is refused.
+Only public facts are used: the sizes of vectors, the largest lengths of their numbers, and which of them are held at
+the same time (``evaluation`` in plan/value.py, which the engine follows). The number of rows is private, so memory that
+grows with it is not counted here. It is bounded in another way: columns are computed for so few rows at a time that
+some tens of megabytes hold them (engines/polars/columns.py), and a plan that needs more than ``columns_at_once`` is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from privjail.plan.value import Value, evaluation
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 
-LISTS = 4  # that are made of a value while noise is added to it
+LISTS = 4  # copies of a value that exist while noise is added
 FLOAT = 64  # bytes of one element of an answer: as a number, in a list, and in a message
 MANY = 2**40
 _STEPS: NodeTable[int] = NodeTable()
@@ -27,14 +28,14 @@ _COLUMNS: NodeTable[int] = NodeTable()
 
 
 def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
-    """The bytes that a request needs for its values; or refuse it. ``nodes``: how many its session holds."""
+    """The bytes that a request needs for its values. Raises if that is too much. ``nodes``: of its session."""
     needed = bytes_of_values(asks)
     if needed > limits.work_bytes:
         raise LimitError(
             f"memory for the values of one request: {needed} bytes is over this jail's limit of {limits.work_bytes}",
             do="ask for fewer groups at once, or for fewer steps on large vectors",
         )
-    if nodes > limits.columns_at_once:  # else there are not so many columns
+    if nodes > limits.columns_at_once:  # fewer nodes cannot need so many columns
         large = [ask.value for ask in asks if steps_below(ask.value) > limits.columns_at_once]
         widest = max([columns_held(value) for value in large], default=0)
         limits.check("columns that a request needs at the same time", widest, limits.columns_at_once)
@@ -44,7 +45,7 @@ def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
 def bytes_of_values(asks: Sequence[Query]) -> int:
     """The most bytes of values that are held at once while asks are answered one after another."""
     bits: dict[Value, int] = {}
-    answers = most = 0  # what the asks before this one hold
+    answers = most = 0  # held for the queries before this one
     for ask in asks:
         held = 0
         for node, used in evaluation(ask.value):
@@ -63,7 +64,7 @@ def _bytes(value: Value, bits: dict[Value, int]) -> int:
 
 
 def _bits(value: Value, bits: dict[Value, int]) -> int:
-    """How long the numbers of a value can get, in units of its grid."""
+    """The most bits of a value's numbers, in units of its grid."""
     return value.number_bits([(each, bits[each]) for each in value.inputs])
 
 

@@ -1,9 +1,9 @@
-"""Shares the workers among users: whoever has the least at work goes next, and short work passes long work.
+"""Shares the workers among users: the user with the fewest running requests is next, and short requests pass long ones.
 
-What a request will take is not known when it comes. So every request starts as short work, and counts as long once it
-has run for a second. Some places are kept for users who have nothing at work, and while everything that runs is long,
-such users are let in beyond the number of workers: nobody waits for the end of another user's long work. Each user can
-be let in once in this way, so the number of requests at work is at most the number of workers and users together.
+How long a request takes is not known when it arrives. So each request starts as a short one, and counts as long once it
+has run for a second. Some workers are reserved for users without a running request. While all running requests are
+long, such users are admitted beyond the number of workers: nobody waits for another user's long request to end. Each
+user can be admitted once in this way, so at most as many requests run as there are workers and users together.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 import time
 
-LONG = 1.0  # seconds after which work counts as long
+LONG = 1.0  # seconds after which a request counts as long
 
 
 class Work:
-    """A request of a user that waits for a worker, or runs since ``started``; as a context, it runs inside."""
+    """A request that waits for a worker, or runs since ``started``. Used as a context: the block is the request."""
 
     __slots__ = ("_workers", "arrived", "started", "user")
 
@@ -31,11 +31,11 @@ class Work:
 
 
 class Workers:
-    """The places at which requests run."""
+    """Decides which requests run."""
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._kept = max(1, places // 4)  # for users with nothing at work
+        self._kept = max(1, places // 4)  # reserved for users without a running request
         self._waiting: list[Work] = []
         self._running: list[Work] = []
         self._at_work: dict[str, int] = {}  # requests that run, by user
@@ -43,13 +43,13 @@ class Workers:
         self._changed = threading.Condition(self._lock)
 
     def place(self, user: str) -> Work:
-        """Enter it to wait until this user's turn comes; a place is held until it is left."""
+        """A context that waits until it is this user's turn, and holds a worker until it is left."""
         return Work(self, user)
 
     def _take(self, work: Work) -> None:
         with self._lock:
             if not self._waiting and self._may_start(work.user, work.arrived):
-                self._start(work, work.arrived)  # as below, without looking for whose turn it is
+                self._start(work, work.arrived)  # the common case: nobody waits, so there is no turn to find
                 return
             try:
                 self._wait(work)
@@ -71,7 +71,7 @@ class Workers:
         work.started = now
 
     def _start_next(self) -> None:
-        """Start all that may run now. If the one whose turn it is may not, nobody may."""
+        """Start all requests that may run now. If the next one in turn may not run, no other may."""
         started = False
         while self._waiting:
             work = min(self._waiting, key=lambda each: (self._at_work.get(each.user, 0), each.arrived))
@@ -81,7 +81,7 @@ class Workers:
             self._waiting.remove(work)
             self._start(work, now)
             started = True
-        if started:  # in whatever thread they wait
+        if started:  # each waits in its own thread
             self._changed.notify_all()
 
     def _may_start(self, user: str, now: float) -> bool:
@@ -90,11 +90,11 @@ class Workers:
         return len(self._running) < self._places or len(self._short(now)) < self._kept
 
     def _short(self, now: float) -> list[float]:
-        """When the requests were started that have not run for long."""
+        """The start times of the short requests."""
         return [each.started for each in self._running if each.started is not None and now - each.started < LONG]
 
     def _until_one_is_long(self) -> float | None:
-        """Seconds until the next request counts as long, which may let somebody in; None if there is none."""
+        """Seconds until the next short request counts as long, which may admit another one; None if none is short."""
         now = time.monotonic()
         return min((started + LONG - now for started in self._short(now)), default=None)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from privjail import session
+from privjail import records, session
+from privjail.answers.answer import Answer, Facts, Price, laplace_noise
+from privjail.answers.laws import LaplaceNoise, MeanLaw, Parts, VarianceLaw
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.laplace import Laplace
@@ -51,15 +53,17 @@ class CentredColumn:
     def square(self) -> Expr:
         return Arithmetic("*", self.deviation(), self.deviation())
 
-    def mean(self, total: float, count: float) -> float:
+    def mean(self, parts: Parts, price: Price) -> Answer:
         """The mean from noisy parts; within the range even for an empty table."""
-        return min(max(self.middle + total / max(count, 1.0), self.low), self.high)
+        found = min(max(self.middle + parts.total / max(parts.count, 1.0), self.low), self.high)
+        return Answer(found, Facts(price, "mean", MeanLaw(parts, self.middle, self.low, self.high)))
 
-    def variance(self, squares: float, total: float, count: float) -> float:
+    def variance(self, squares: float, noise: LaplaceNoise, parts: Parts, price: Price, ddof: int = 1) -> Answer:
         """The variance from noisy parts; within its possible range even for an empty table."""
-        n = max(count, 2.0)
-        spread = (squares - total * total / n) / (n - 1)
-        return min(max(spread, 0.0), (self.high - self.low) ** 2 / 2)
+        n, most = max(parts.count, 2.0), (self.high - self.low) ** 2 / 2
+        spread = (squares - parts.total * parts.total / n) / max(n - ddof, 1.0)
+        law = VarianceLaw(parts, squares, noise, most, ddof)
+        return Answer(min(max(spread, 0.0), most), Facts(price, "variance", law))
 
 
 def _missing_alike(expr: Expr) -> Expr:
@@ -69,7 +73,12 @@ def _missing_alike(expr: Expr) -> Expr:
     return expr
 
 
-def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
+def parts_of(sums: Query, counts: Query, total: float, count: float) -> Parts:
+    """A noisy sum and a noisy count, with the noise of each."""
+    return Parts(total, count, laplace_noise(sums.value, sums.mechanism), laplace_noise(counts.value, counts.mechanism))
+
+
+def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, Answer]:
     """The mean of several columns for one eps: each needs a sum, and all without nulls share a count."""
     total = amount(eps)
     centred = {name: CentredColumn(rows, expr) for name, expr in columns.items()}
@@ -78,21 +87,34 @@ def means(rows: Rows, columns: dict[Any, Expr], eps: Any) -> dict[Any, float]:
     counts = list(dict.fromkeys(Tally(rows, (), c.present()) for c in centred.values()))
     sums = [Tally(rows, (), c.deviation()) for c in centred.values()]
     share = Laplace(total / (len(counts) + len(sums)))
-    answers = session.release([Query(v, share) for v in (*counts, *sums)])
-    known = dict(zip(counts, answers, strict=False))
-    return {
-        name: c.mean(answer, known[Tally(rows, (), c.present())])
-        for (name, c), answer in zip(centred.items(), answers[len(counts) :], strict=True)
-    }
+    asks = [Query(v, share) for v in (*counts, *sums)]
+    answers = session.release(asks)
+    known = dict(zip(counts, zip(asks, answers, strict=True), strict=False))
+    price = Price(float(total))
+    found = {}
+    for (name, c), ask, answer in zip(centred.items(), asks[len(counts) :], answers[len(counts) :], strict=True):
+        count_ask, count = known[Tally(rows, (), c.present())]
+        found[name] = c.mean(parts_of(ask, count_ask, answer, count), price)
+    columns_shown = ", ".join(map(str, columns.values()))
+    records.answered(
+        f"{rows} | mean({columns_shown})", found.values() if len(found) > 1 else next(iter(found.values()))
+    )
+    return found
 
 
-def group_means(rows: Rows, keys: tuple[Expr, ...], columns: dict[Any, Expr], eps: Any) -> dict[Any, list[float]]:
+def group_means(rows: Rows, keys: tuple[Expr, ...], columns: dict[Any, Expr], eps: Any) -> dict[Any, list[Answer]]:
     """The means of several columns in each group, for one eps in all: half for sums, half for counts."""
     centred = {name: CentredColumn(rows, expr) for name, expr in columns.items()}
-    share = Laplace(amount(eps) / (2 * len(centred)))
-    parts = [Tally(rows, keys, v) for c in centred.values() for v in (c.deviation(), c.present())]
-    answers = session.release([Query(v, share) for v in parts])
-    return {
-        name: [c.mean(total, count) for total, count in zip(answers[2 * i], answers[2 * i + 1], strict=True)]
-        for i, (name, c) in enumerate(centred.items())
-    }
+    total = amount(eps)
+    share = Laplace(total / (2 * len(centred)))
+    asks = [Query(Tally(rows, keys, v), share) for c in centred.values() for v in (c.deviation(), c.present())]
+    answers = session.release(asks)
+    price = Price(float(total))
+    found: dict[Any, list[Answer]] = {}
+    for i, (name, c) in enumerate(centred.items()):
+        noises = [laplace_noise(ask.value, ask.mechanism) for ask in asks[2 * i : 2 * i + 2]]
+        pairs = zip(answers[2 * i], answers[2 * i + 1], strict=True)
+        found[name] = [c.mean(Parts(x, n, *noises), price) for x, n in pairs]
+    by, shown = (", ".join(map(str, each)) for each in (keys, columns.values()))
+    records.answered(f"{rows} | groupby({by}) | mean({shown})", [x for each in found.values() for x in each])
+    return found

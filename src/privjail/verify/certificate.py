@@ -171,6 +171,8 @@ class _Writer:
                     "factor": _number(each.factor),
                     "cap": _number(each.cap),
                     "edits": _number(each.edits),
+                    "inserted": _number(each.lineage.inserted),
+                    "deleted": _number(each.lineage.deleted),
                     "most": each.most,
                     "cells": self._cells(each.cells),
                 }

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import bar, done, notes, numbers, out, quiet, show, spelled
+from privjail.curator.cli.show import bar, done, notes, numbers, out, progress, quiet, show, spelled
 from privjail.errors import DPError
 
 HERE = Path("jail")
@@ -259,8 +259,7 @@ def log(
     """Show the audit log: what was decided, asked and charged. Answers are not in it."""
     from privjail.curator import views
 
-    folder = _folder(jail)
-    lines = views.log(folder.events(), folder.state, last)
+    lines = views.log(_folder(jail), last)
     rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
     show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
 
@@ -295,6 +294,9 @@ def verify(
         bool, typer.Option("--renew-anchor", help="accept the ledger as it is; only if no older copy was restored")
     ] = False,
     reason: Annotated[str | None, typer.Option(help="why the anchor is renewed; logged")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="go on after the newest checkpoint that an earlier check found right")
+    ] = False,
 ) -> None:
     """Check the whole ledger, and print its newest entry. Store that on another machine.
 
@@ -304,14 +306,16 @@ def verify(
 
     if renew_anchor:
         jails.renew_anchor(jail, reason or "")
-    events = _folder(jail).events()
+    folder = _folder(jail)
+    with progress("checking the ledger", quiet=as_json) as step:
+        newest = folder.check(step, resume)
     if expect is not None:
-        jails.expect(events, expect)
-    head = f"{events[-1].seq}:{events[-1].hash}"
+        jails.expect(folder, expect)
+    head = f"{newest.seq}:{newest.hash}"
     if as_json:
-        print(json.dumps({"entries": len(events), "head": head}))
+        print(json.dumps({"entries": newest.seq, "head": head}))
     else:
-        done("whole", f"{len(events)} entries; newest: {head}")
+        done("whole", f"{newest.seq} entries; newest: {head}")
 
 
 def register(app: typer.Typer) -> None:

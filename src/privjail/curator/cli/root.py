@@ -51,6 +51,14 @@ def run() -> None:
         raise SystemExit(1) from None
 
 
+@app.command("rehearse", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def rehearse(context: typer.Context) -> None:
+    """Run a program on made-up rows and show what it would cost: rehearse [--rows N] program.py [arguments]."""
+    from privjail.rehearsals.run import main
+
+    raise typer.Exit(main(context.args))
+
+
 @app.command()
 def version() -> None:
     """Print the version."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import wraps
 from typing import Any
@@ -49,6 +50,16 @@ def done(what: str, rest: str) -> None:
 def notes(warnings: list[str]) -> None:
     for warning in warnings:
         out.print(f"[yellow]note[/yellow]: {escape(warning)}", soft_wrap=True)
+
+
+@contextmanager
+def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on the terminal's error stream, for as long as the block runs; called with (done, all)."""
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda finished, all_: bars.update(task, completed=finished, total=all_)
 
 
 def show(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -> None:

@@ -15,9 +15,9 @@ from functools import cache
 from math import prod
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-import numpy as np
 from privjail.engines.polars.columns import (
     FEWEST,
     HELD,

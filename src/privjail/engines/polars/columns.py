@@ -11,9 +11,9 @@ from collections.abc import Callable, Container, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-import numpy as np
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.tally import rounded, sum_grid
 from privjail.ops.polars_types import dtype_of

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-import numpy as np
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
 from privjail.engines.polars.columns import (

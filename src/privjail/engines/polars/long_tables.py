@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import polars as pl
 
-import numpy as np
 from privjail.engines.engine import Cache
 from privjail.engines.polars.batches import fill
 from privjail.engines.polars.columns import Array, Fields, conditions, enclosing_tables, is_long

@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-import numpy as np
 from privjail.errors import SchemaError
 from privjail.local.channels.domain import Domain
 from privjail.local.channels.entropy import Ints, choose
@@ -52,6 +52,10 @@ class Channel(ABC):
         the same joint probabilities, up to one common factor, as one listed here; with a ``mix``, those that
         decide no strength may be left out. It makes k = 1,000 as cheap as k = 3.
         """
+
+    def extremes(self, beside: Sequence[Channel]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Outputs, each with inputs, among which are those with the largest ratio between any two of ``beside``."""
+        return self.patterns(beside)
 
     @abstractmethod
     def draw(self, values: Ints) -> Reports:

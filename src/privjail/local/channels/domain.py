@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-import numpy as np
 from privjail.errors import PlanError, SchemaError
 from privjail.local.channels.exact import Rational, fraction
 

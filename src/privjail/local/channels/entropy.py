@@ -11,9 +11,9 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 import numpy.typing as npt
 
-import numpy as np
 from privjail.errors import PlanError
 
 Ints = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+
 from privjail.errors import PlanError
 from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel, check_codes, read_codes
 from privjail.local.channels.domain import Categories

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
 from privjail.errors import PlanError, SchemaError
 from privjail.local.channels.channel import Channel, Reports, SupportChannel, TableChannel
 from privjail.local.channels.domain import Categories

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+
 from privjail.local.channels.channel import Floats, TableChannel
 from privjail.local.channels.domain import Grid
 

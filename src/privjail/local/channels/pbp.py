@@ -33,6 +33,7 @@ class Strength:
     hidden_ratio: Fraction | None
     public_ratio: Fraction | None
     blend_ratio: Fraction | None
+    any_choice_ratio: Fraction | None = None
 
     @property
     def hidden(self) -> float:
@@ -48,6 +49,11 @@ class Strength:
     def blend(self) -> float:
         """ε of the blended law, rounded up: the odds that a collector who knows only the mix can gain."""
         return log_up(self.blend_ratio)
+
+    @property
+    def any_choice(self) -> float:
+        """ε that holds even if the choice of θ depends on the answer, in whatever way; rounded up."""
+        return log_up(self.any_choice_ratio)
 
     def __str__(self) -> str:
         return f"{self.theta}: E = {self.hidden:.6f} while hidden, ε = {self.public:.6f} once known"
@@ -72,10 +78,54 @@ def check_shape(menu: Mapping[str, Channel]) -> None:
         )
 
 
-def strengths(menu: Mapping[str, Channel], mix: Mix) -> dict[str, Strength]:
-    """E(θ) and the plain ε of every parameter on the menu, exactly."""
+def strengths(menu: Mapping[str, Channel], mix: Mix, ballot: Channel | None = None) -> dict[str, Strength]:
+    """E(θ) and the plain ε of every parameter on the menu, exactly.
+
+    With a ballot (θ itself, randomised, sent beside the report) a collector who sees ballot r has the mix
+    Pr(θ | r) ∝ Pr(θ)·K[r|θ] for this person. So E is the largest over r of E at that mix, and so is the blend's ε.
+    """
     check_shape(menu)
     exact = shares(mix, menu)
+    found = [_strengths(menu, seen) for seen in _mixes_seen(exact, ballot)]
+    whole = any_choice_ratio(menu, ballot)
+    worst = found[0]
+    for other in found[1:]:
+        worst = {t: (_larger(worst[t][0], other[t][0]), _larger(worst[t][1], other[t][1])) for t in menu}
+    return {t: Strength(t, exact[t], worst[t][0], menu[t].ratio, worst[t][1], whole) for t in menu}
+
+
+def any_choice_ratio(menu: Mapping[str, Channel], ballot: Channel | None = None) -> Fraction | None:
+    """The largest P[o, r | d] / P[o, r | d′] when θ may depend on the answer in any way.
+
+    P[o, r | d] = Σ_θ Pr(θ|d)·K[r|θ]·P_θ[o|d] is a mean of the terms, so it lies between the smallest and the largest.
+    """
+    names = list(menu)
+    worst: Fraction | None = Fraction(1)
+    for output, inputs in menu[names[0]].extremes(tuple(menu.values())):
+        for r in range(len(names)) if ballot is not None else (0,):
+            factor = [ballot.law(r, t) if ballot is not None else Fraction(1) for t in range(len(names))]
+            chances = [factor[t] * menu[name].law(output, d) for t, name in enumerate(names) for d in inputs]
+            worst = _larger(worst, _apart(max(chances), min(chances)))
+    return worst
+
+
+def _mixes_seen(mix: Mapping[str, Fraction], ballot: Channel | None) -> list[dict[str, Fraction]]:
+    """What a collector knows of one person's θ: the mix, or the mix given her ballot."""
+    if ballot is None:
+        return [dict(mix)]
+    seen = []
+    for r in range(len(mix)):
+        joint = {theta: share * ballot.law(r, i) for i, (theta, share) in enumerate(mix.items())}
+        total = sum(joint.values())
+        seen.append({theta: weight / total for theta, weight in joint.items()})
+    return seen
+
+
+Ratios = tuple[Fraction | None, Fraction | None]
+
+
+def _strengths(menu: Mapping[str, Channel], exact: Mapping[str, Fraction]) -> dict[str, Ratios]:
+    """e^E of each parameter, and the blend's ratio."""
     worst: dict[str, Fraction | None] = dict.fromkeys(menu, Fraction(1))
     blend: Fraction | None = Fraction(1)
     for output, inputs in next(iter(menu.values())).patterns(tuple(menu.values()), tuple(exact.values())):
@@ -85,7 +135,7 @@ def strengths(menu: Mapping[str, Channel], mix: Mix) -> dict[str, Strength]:
             worst[theta] = _larger(worst[theta], _loss(column, weights))
         sums = [sum(row) for row in weights]
         blend = _larger(blend, _apart(max(sums), min(sums)))
-    return {t: Strength(t, exact[t], worst[t], menu[t].ratio, blend) for t in menu}
+    return {t: (worst[t], blend) for t in menu}
 
 
 def _loss(column: int, weights: set[tuple[Fraction, ...]]) -> Fraction | None:

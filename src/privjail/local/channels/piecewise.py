@@ -9,6 +9,7 @@ from math import exp
 from typing import Any
 
 import numpy as np
+
 from privjail.errors import PlanError
 from privjail.local.channels.channel import Reports
 from privjail.local.channels.domain import Grid

@@ -9,6 +9,7 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
+
 from privjail.errors import PlanError, SchemaError
 from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel
 from privjail.local.channels.domain import Categories
@@ -85,6 +86,13 @@ class Unary(SupportChannel):
         else:
             kinds = _telling([c for c in beside if isinstance(c, Unary)], mix) or range(k + 1)
         for ones in kinds:
+            yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
+
+    def extremes(self, beside: Sequence[Channel]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        # The logarithm of each law is linear in the number of ones, so the largest less the smallest of several is
+        # convex in it: largest at an end. With no ones, or all, only one kind of input is left.
+        k = self.domain.size
+        for ones in sorted({0, 1, k - 1, k}):
             yield (1 << ones) - 1, (0,) * (ones > 0) + (k - 1,) * (ones < k)
 
     def draw(self, values: Ints) -> Reports:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from privjail.errors import PlanError
 from privjail.local.channels.channel import Floats
 from privjail.local.estimation.likelihood import Likelihood

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
+
 from privjail.errors import PlanError, RefusedError
-from privjail.local.channels.channel import Floats, SupportChannel, TableChannel
+from privjail.local.channels.channel import Channel, Floats, SupportChannel, TableChannel
 from privjail.local.channels.pbp import Strength
 from privjail.local.estimation.em import SLACK, maximise
+from privjail.local.estimation.findings import Finding
 from privjail.local.estimation.likelihood import Group, Likelihood, likelihood
+from privjail.local.estimation.mixes import CollectedMix, mix_variances
 from privjail.simplex import nearest_on_simplex
 
 
@@ -32,11 +35,14 @@ class Estimate:
     method: str
     influence: float  # how far a single forged report can move a frequency
     strengths: tuple[Strength, ...] = field(default=())
+    findings: tuple[Finding, ...] = field(default=())  # what speaks against the estimate
+    mix: CollectedMix | None = None  # the mix that was used, if it was collected
 
     def __str__(self) -> str:
         rows = zip(self.labels, self.frequencies, self.lower, self.upper, strict=True)
         lines = [f"{label}: {f:.4f} [{lo:.4f}, {hi:.4f}]" for label, f, lo, hi in rows]
-        return "\n".join([*lines, *(str(s) for s in self.strengths)])
+        warned = [f"warning: {finding}" for finding in self.findings]
+        return "\n".join([*lines, *(str(s) for s in self.strengths), *warned])
 
 
 def unbiased(groups: Sequence[Group], level: float = 0.95) -> Estimate:
@@ -48,6 +54,9 @@ def unbiased(groups: Sequence[Group], level: float = 0.95) -> Estimate:
     weights /= weights.sum()
     centre = sum((w * d.frequencies for w, d in zip(weights, decoded, strict=True)), np.zeros(()))
     variance = sum((w**2 * d.variances for w, d in zip(weights, decoded, strict=True)), np.zeros(()))
+    variance = variance + sum(
+        (w**2 * mix_variances(d.group, d.frequencies) for w, d in zip(weights, decoded, strict=True)), np.zeros(())
+    )
     influence = max(w * d.reach / d.group.count for w, d in zip(weights, decoded, strict=True))
     return _estimate(filled, centre, np.sqrt(variance), level, "unbiased", float(influence))
 
@@ -69,6 +78,8 @@ def likely(
     errors = linear.errors
     if _size(filled) <= 1024:
         errors = _information_errors(parts, fit.frequencies, linear.errors)
+        if errors is not linear.errors:
+            errors = np.sqrt(errors**2 + sum((mix_variances(g, fit.frequencies) for g in filled), np.zeros(())))
     return _estimate(filled, fit.frequencies, errors, level, "maximum likelihood", linear.influence)
 
 
@@ -140,11 +151,17 @@ def _information_errors(parts: Sequence[Likelihood], frequencies: Floats, otherw
 def _estimate(
     groups: Sequence[Group], centre: Floats, errors: Floats, level: float, method: str, influence: float
 ) -> Estimate:
-    reach = quantile(level) * errors
-    domain = groups[0].channel.domain
-    labels = getattr(domain, "labels", None) or tuple(str(i) for i in range(domain.size))
-    lower, upper = np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)
     count = sum(group.count for group in groups)
+    return from_parts(groups[0].channel, count, centre, errors, level, method, influence)
+
+
+def from_parts(
+    channel: Channel, count: int, centre: Floats, errors: Floats, level: float, method: str, influence: float
+) -> Estimate:
+    """Frequencies with their normal intervals."""
+    reach = quantile(level) * errors
+    labels = getattr(channel.domain, "labels", None) or tuple(str(i) for i in range(channel.domain.size))
+    lower, upper = np.clip(centre - reach, 0, 1), np.clip(centre + reach, 0, 1)
     return Estimate(labels, centre, errors, lower, upper, count, method, influence)
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+
 from privjail.errors import PlanError, RefusedError
 from privjail.local.channels.channel import Channel, Floats, Reports, SupportChannel, TableChannel
 from privjail.local.channels.entropy import Ints
@@ -38,6 +39,7 @@ class Group:
     channels: tuple[Channel, ...]
     mix: tuple[Fraction, ...]
     reports: Reports
+    mix_covariance: Floats | None = None  # of the shares, if they were estimated
 
     @property
     def count(self) -> int:

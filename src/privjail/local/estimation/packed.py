@@ -7,6 +7,7 @@ Sixteen bits at a time are one number, and a table says what each of 65,536 numb
 from __future__ import annotations
 
 import numpy as np
+
 from privjail.local.channels.channel import Floats, Reports
 
 _WORD = 16

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import log
 
 import numpy as np
+
 from privjail.local.channels.channel import Floats
 
 EVENNESS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from privjail.errors import RefusedError
 from privjail.local.channels.channel import Floats, SupportChannel
 from privjail.local.channels.kary import KaryResponse

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+
 from privjail.errors import PlanError
 from privjail.local.channels.channel import Floats, SupportChannel
 from privjail.local.estimation.likelihood import Group
@@ -27,16 +28,21 @@ def expected_error(survey: Survey, n: int, frequencies: Sequence[float] | Floats
             "an expected error needs n ≥ 1 and one frequency for each answer, adding up to 1",
             do="say how many people will answer",
         )
-    even = np.full(k, 1 / k)
+    return float(one_report_variances(survey, truth).mean()) / n
+
+
+def one_report_variances(survey: Survey, truth: Floats) -> Floats:
+    """The variance of each unbiased frequency, times the number of reports."""
+    even = np.full(survey.domain.size, 1 / survey.domain.size)
     if survey.hidden:
         blend = Group(tuple(survey.menu.values()), tuple(survey.mix[t] for t in survey.menu), _NOBODY)
-        return float(_variances(blend, truth).mean()) / n
+        return _variances(blend, truth)
     groups = [Group((channel,), (Fraction(1),), _NOBODY) for channel in survey.menu.values()]
-    people = np.array([float(share) * n for share in survey.mix.values()])
+    people = np.array([float(share) for share in survey.mix.values()])
     weights = people / np.array([_variances(group, even).mean() for group in groups])
     weights /= weights.sum()
-    parts = [_variances(group, truth).mean() for group in groups]
-    return float(sum(w**2 * v / m for w, v, m in zip(weights, parts, people, strict=True)))
+    parts = [_variances(group, truth) for group in groups]
+    return sum((w**2 * v / m for w, v, m in zip(weights, parts, people, strict=True)), np.zeros(()))
 
 
 def _variances(group: Group, truth: Floats) -> Floats:

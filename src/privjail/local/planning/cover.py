@@ -49,11 +49,23 @@ Pattern = tuple[Sequence[Affine], Sequence[Affine]]
 Condition = tuple[int, Affine, Sequence[Affine]]  # θ, its chance, the chances that may cover it
 
 
-def best_cover(goal: Sequence[Fraction], patterns: Sequence[Pattern], ratios: Sequence[Fraction]) -> list[Fraction]:
-    """The best x; the menu where everybody covers herself is always feasible, so there is one."""
+def best_cover(
+    goal: Sequence[Fraction],
+    patterns: Sequence[Pattern],
+    ratios: Sequence[Fraction],
+    plain: Sequence[Fraction] | None = None,
+) -> list[Fraction]:
+    """The best x; the menu where everybody covers herself is always feasible, so there is one.
+
+    With ``plain``, each θ must also cover herself at that ratio: the ε that holds once θ is known.
+    """
     conditions = list(_conditions(patterns))
     found = _Search(list(goal), conditions, list(ratios))
-    found.descend([])
+    own = []
+    for theta, mine, covers in conditions if plain is not None else ():
+        limit = plain[theta] if plain is not None else Fraction(0)
+        own += [mine.minus(covers[theta].times(limit)), covers[theta].minus(mine.times(limit))]
+    found.descend(own)
     if found.best is None:
         raise PlanError("no channels reach these strengths")
     return found.best

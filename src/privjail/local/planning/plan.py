@@ -2,7 +2,8 @@
 
 Claim: ``plan_kary`` finds, among all menus of k-ary response, and ``plan_binary`` among all menus of
 channels with two inputs and two outputs, one whose hidden strengths E(θ) are at most the wanted ones
-and whose blend is the most accurate. docs/local-planning.md derives both.
+and whose blend is the most accurate. Unless told otherwise, the plain ε of each is at most the wanted one, too:
+what is promised then holds even for people whose choice becomes known. docs/local-planning.md derives both.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 from privjail.errors import BudgetError, PlanError
 from privjail.local.channels.channel import Channel
 from privjail.local.channels.domain import Categories
-from privjail.local.channels.exact import Rational, fraction, ratio_below
+from privjail.local.channels.exact import Rational, fraction, log_up, ratio_below
 from privjail.local.channels.kary import KaryResponse
 from privjail.local.channels.pbp import Mix, shares
 from privjail.local.channels.table import Table
@@ -34,6 +35,7 @@ class Plan:
     hidden: Survey
     public: Survey
     wanted: Mapping[str, Fraction]  # e^E for each parameter
+    plain_may_rise: bool = False
 
     def errors(self, n: int, frequencies: list[float] | None = None) -> tuple[float, float]:
         """Expected squared error with hidden and with public parameters."""
@@ -44,6 +46,35 @@ class Plan:
         """Error with public over error with hidden parameters: above 1, hiding pays."""
         hidden, public = self.errors(1)
         return public / hidden
+
+    @property
+    def better(self) -> Survey:
+        """The more accurate of the two."""
+        return self.hidden if self.gain > 1 else self.public
+
+    def words(self) -> str:
+        """What the plan recommends, what it gives and what it costs, for somebody who does not know E."""
+        lines = [
+            f"{'Hide' if self.gain > 1 else 'Publish'} the parameters: the squared error with public parameters is "
+            f"{self.gain:.3f} times that with hidden ones."
+        ]
+        hidden, rises = self.hidden.strengths(), []
+        for s in hidden:
+            wanted = log_up(self.wanted[s.theta])
+            if s.public > wanted + 1e-6:
+                rises.append(
+                    f"If hidden and the choice of {s.theta!r} becomes known: plain ε is {s.public:.2f} instead of the "
+                    f"wanted {wanted:.2f}."
+                )
+        if rises:
+            return "\n".join([*lines, *rises, "Tell people before they answer, or plan without letting it rise."])
+        lines.append("The plain ε is as wanted either way, also for people whose choice becomes known.")
+        lines += [
+            f"While the choice of {s.theta!r} is secret, hiding lowers its E from {s.public:.2f} to {s.hidden:.2f}."
+            for s in hidden
+            if s.hidden < s.public - 1e-6
+        ]
+        return "\n".join(lines)
 
 
 def wanted_ratios(
@@ -73,10 +104,19 @@ class Asked:
     question: str
     mix: dict[str, Fraction]
     wanted: dict[str, Fraction]
+    plain_may_rise: bool = False
+
+    def limits(self) -> tuple[list[Fraction], list[Fraction] | None]:
+        """The ratios that E must keep, and those that plain ε must keep."""
+        wanted = [self.wanted[name] for name in self.mix]
+        return wanted, None if self.plain_may_rise else wanted
 
 
 class Planner(Protocol):
-    """Strengths are wanted as ``epsilons``, or exactly as ``ratios`` e^E."""
+    """Strengths are wanted as ``epsilons``, or exactly as ``ratios`` e^E.
+
+    They bound E, and also the plain ε that holds once θ is known, unless ``plain_may_rise``.
+    """
 
     def __call__(
         self,
@@ -86,6 +126,7 @@ class Planner(Protocol):
         *,
         ratios: Mapping[str, Rational] | None = None,
         question: str = "",
+        plain_may_rise: bool = False,
         **options: int,
     ) -> Plan: ...
 
@@ -100,10 +141,11 @@ def _planner(best: Callable[..., Plan]) -> Planner:
         *,
         ratios: Mapping[str, Rational] | None = None,
         question: str = "",
+        plain_may_rise: bool = False,
         **options: int,
     ) -> Plan:
         wanted = wanted_ratios(mix, epsilons, ratios)
-        return best(Asked(domain, question, shares(mix, wanted), wanted), **options)
+        return best(Asked(domain, question, shares(mix, wanted), wanted, plain_may_rise), **options)
 
     plan.__name__, plan.__qualname__, plan.__doc__ = best.__name__, best.__qualname__, best.__doc__
     return plan
@@ -135,7 +177,7 @@ def plan_binary(asked: Asked) -> Plan:
         )
         patterns.append((zero, one))
     goal = [asked.mix[name] for name in names for _ in (0, 1)]
-    x = best_cover(goal, patterns, [asked.wanted[name] for name in names])
+    x = best_cover(goal, patterns, *asked.limits())
     hidden: dict[str, Channel] = {
         name: Table(asked.domain, ((x[2 * t], 1 - x[2 * t + 1]), (1 - x[2 * t], x[2 * t + 1])))
         for t, name in enumerate(names)
@@ -164,14 +206,15 @@ def plan_unary(asked: Asked, grid: int = 64) -> Plan:
         raise PlanError("no unary encoding reaches these strengths on this grid", do="raise grid")
     half, domain = Fraction(1, 2), asked.domain
     public: dict[str, Channel] = {t: Unary(domain, half, 1 / (r + 1)) for t, r in asked.wanted.items()}
-    return Plan(best[1], Survey(asked.question, public, asked.mix, hidden=False), asked.wanted)
+    open_ = Survey(asked.question, public, asked.mix, hidden=False)
+    return Plan(best[1], open_, asked.wanted, asked.plain_may_rise)
 
 
 def _beside_public(asked: Asked, hidden: Mapping[str, Channel]) -> Plan:
     """This menu, and k-ary response of the same strengths with public parameters."""
     public = {t: KaryResponse.at(asked.domain, r) for t, r in asked.wanted.items()}
     open_ = Survey(asked.question, public, asked.mix, hidden=False)
-    return Plan(Survey(asked.question, hidden, asked.mix), open_, asked.wanted)
+    return Plan(Survey(asked.question, hidden, asked.mix), open_, asked.wanted, asked.plain_may_rise)
 
 
 def _two_levels(asked: Asked, high: Fraction, low: Fraction) -> dict[str, Fraction]:
@@ -182,5 +225,5 @@ def _two_levels(asked: Asked, high: Fraction, low: Fraction) -> dict[str, Fracti
     supported = [Affine.variable(t, n).times(high * mix[name]) for t, name in enumerate(names)]
     other = [Affine.variable(t, n, flip=True).times(low * mix[name]) for t, name in enumerate(names)]
     goal = [mix[name] for name in names]
-    x = best_cover(goal, [(supported, other)], [asked.wanted[name] for name in names])
+    x = best_cover(goal, [(supported, other)], *asked.limits())
     return dict(zip(names, x, strict=True))

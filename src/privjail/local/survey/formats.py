@@ -7,11 +7,12 @@ report 0011 does not become 11.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privjail.errors import SchemaError
 
@@ -40,6 +41,19 @@ def read_table(path: str) -> pd.DataFrame:
         raise SchemaError(
             f"{path} cannot be read ({type(wrong).__name__})", do=f"give a {', '.join(ENDINGS)} file"
         ) from None
+
+
+def read_json(path: Path | None) -> dict[str, Any] | None:
+    """A JSON object, or None without a path."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise SchemaError(f"{path} is no JSON object", do="see docs/local.md")
+    return found
 
 
 def write_table(frame: pd.DataFrame, path: str) -> None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+
 from privjail.errors import PlanError, SchemaError
 from privjail.local.channels.channel import Channel
 from privjail.local.channels.exact import log_up
@@ -97,6 +98,7 @@ class Respondent:
         self._theta = theta if theta is not None else next(iter(self._menu))
         # θ is no part of the key: one report for each θ would be several reports on one answer.
         self._key = json.dumps([question, name])
+        self._ballot = channel.ballot if isinstance(channel, Survey) else None
         self._memory = memory if memory is not None else Memory()
 
     @property
@@ -109,6 +111,18 @@ class Respondent:
         """What may be sent. The same text every time, until ``renew``."""
         given = self._memory.get(self._key)
         return given[-1][0] if given else self.renew(value)
+
+    def ballot(self) -> str:
+        """Her choice itself, randomised: sent beside the report, once, if the survey asks for it."""
+        if self._ballot is None:
+            raise PlanError("this survey asks for no ballot", do="send the report alone")
+        key = self._key + " ballot"
+        given = self._memory.get(key)
+        if not given:
+            position = np.array([self._ballot.domain.index(self.theta)], dtype=np.int64)
+            self._memory.add(key, self._ballot.write(self._ballot.draw(position))[0], "")
+            given = self._memory.get(key)
+        return given[-1][0]
 
     def renew(self, value: object) -> str:
         """A fresh report for a new round. Each one adds the channel's plain ε to ``spent``."""

@@ -1,4 +1,4 @@
-"""A survey: one question, a menu of parameters, their public mix, and whether they are hidden."""
+"""A survey: one question, a menu of parameters, their public mix, whether they are hidden, and a ballot on the mix."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
+
 from privjail.errors import PlanError, SchemaError
-from privjail.local.channels.channel import Channel, Reports, SupportChannel
+from privjail.local.channels.channel import Channel, Reports
 from privjail.local.channels.domain import Categories, Domain, Grid, domain_from
 from privjail.local.channels.duchi import Duchi
-from privjail.local.channels.exact import fraction
+from privjail.local.channels.entropy import Ints
+from privjail.local.channels.exact import Rational, fraction
 from privjail.local.channels.hashing import LocalHashing
 from privjail.local.channels.kary import KaryResponse
 from privjail.local.channels.laplace import GridLaplace
@@ -22,12 +25,12 @@ from privjail.local.channels.pbp import Strength, check_shape, shares, strengths
 from privjail.local.channels.piecewise import Piecewise
 from privjail.local.channels.table import Table
 from privjail.local.channels.unary import Unary
-from privjail.local.estimation.estimate import Estimate, likely, unbiased
+from privjail.local.estimation.estimate import Estimate
 from privjail.local.estimation.likelihood import Group
-from privjail.local.estimation.mean import Mean, mean
-from privjail.local.estimation.smooth import smooth
-
-METHODS = ("smooth", "ml", "unbiased", "mean")
+from privjail.local.estimation.mean import Mean
+from privjail.local.estimation.mixes import CollectedMix
+from privjail.local.estimation.regression import Regression, linear, logistic
+from privjail.local.survey.estimating import Asked, estimate
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Survey:
     menu: Mapping[str, Channel]
     mix: Mapping[str, Fraction]
     hidden: bool = True
+    ballot: KaryResponse | None = None  # θ itself, randomised, sent with the report: how the mix is collected
 
     def __post_init__(self) -> None:
         if not self.menu:
@@ -47,6 +51,22 @@ class Survey:
         if self.hidden:
             check_shape(self.menu)
         object.__setattr__(self, "mix", shares(self.mix, self.menu))
+        self._check_ballot()
+
+    def _check_ballot(self) -> None:
+        if self.ballot is None:
+            return
+        if not self.hidden or len(self.menu) < 2:
+            raise PlanError("a ballot is for hidden parameters, at least two of them", do="leave the ballot out")
+        if self.ballot.domain.labels != tuple(self.menu) or self.ballot.ratio is None or self.ballot.ratio == 1:
+            raise PlanError(
+                "a ballot must be about this menu, say something, and not tell θ for certain",
+                do='give it a strength, e.g. "ballot": {"epsilon": 1}',
+            )
+
+    def with_ballot(self, epsilon: Rational) -> Survey:
+        """The same survey that also asks for θ, at this ε for the choice itself."""
+        return replace(self, ballot=KaryResponse.of(Categories(tuple(self.menu)), epsilon))
 
     @property
     def domain(self) -> Domain:
@@ -55,19 +75,27 @@ class Survey:
     def strengths(self) -> tuple[Strength, ...]:
         """Both strengths of each parameter; with public parameters all are the plain ε."""
         if self.hidden and len(self.menu) > 1:  # a menu of one hides nothing: all three are its plain ε
-            return tuple(strengths(self.menu, self.mix).values())
-        return tuple(Strength(t, self.mix[t], c.ratio, c.ratio, c.ratio) for t, c in self.menu.items())
+            return tuple(strengths(self.menu, self.mix, self.ballot).values())
+        # A public parameter that depends on the answer may tell it outright: then no ε holds.
+        return tuple(
+            Strength(t, self.mix[t], c.ratio, c.ratio, c.ratio, c.ratio if len(self.menu) == 1 else None)
+            for t, c in self.menu.items()
+        )
 
     def channel(self, theta: str) -> Channel:
         if theta not in self.menu:
             raise PlanError("this parameter is not on the menu", do=f"pick from: {', '.join(self.menu)}")
         return self.menu[theta]
 
-    def groups(self, reports: Reports, thetas: Sequence[str] | None = None) -> list[Group]:
+    def groups(
+        self, reports: Reports, thetas: Sequence[str] | None = None, mix: CollectedMix | None = None
+    ) -> list[Group]:
         """Reports sorted by the law that made them: one blend if θ is hidden, else one group for each θ."""
         reports = next(iter(self.menu.values())).checked(reports)
         if self.hidden:
-            return [Group(tuple(self.menu.values()), tuple(self.mix[t] for t in self.menu), reports)]
+            used = self.mix if mix is None else mix.fractions
+            shares_ = tuple(used[t] for t in self.menu)
+            return [Group(tuple(self.menu.values()), shares_, reports, None if mix is None else mix.covariance)]
         if thetas is None and len(self.menu) > 1:
             raise SchemaError("parameters are public, but no report says its own", do="add a theta column")
         names = np.asarray(thetas if thetas is not None else [next(iter(self.menu))] * len(reports))
@@ -86,29 +114,46 @@ class Survey:
         reports: Reports,
         thetas: Sequence[str] | None = None,
         *,
+        ballots: Ints | None = None,
+        mix: CollectedMix | None = None,
+        mix_within: Rational | None = None,
+        independent: bool = True,
         method: str | None = None,
         level: float = 0.95,
         progress: Callable[[float], None] | None = None,
     ) -> Estimate | Mean:
-        """What the reports say about everybody; with E and plain ε of every parameter beside it.
+        """What the reports say about everybody, with E and plain ε of every parameter, and what speaks against it.
 
-        Without a method: "smooth" where reports support single answers, "ml" for all other channels.
+        ``ballots``: the ballot of each report; ``mix``: a mix that was collected without a link to reports. Either
+        replaces the stated mix, and its uncertainty widens the intervals. ``mix_within``: intervals that hold if the
+        stated shares are off by at most this. ``independent=False``: do not assume that people chose θ without regard
+        to their answer. Without a method: "smooth" where reports support single answers, "ml" for all other channels.
         """
-        groups = self.groups(reports, thetas)
-        if method is None:
-            method = "smooth" if all(isinstance(c, SupportChannel) for c in self.menu.values()) else "ml"
-        result: Estimate | Mean
-        if method == "unbiased":
-            result = unbiased(groups, level)
-        elif method == "ml":
-            result = likely(groups, level, progress=progress)
-        elif method == "smooth":
-            result = smooth(groups, level, progress=progress)
-        elif method == "mean":
-            result = mean(groups, level)
+        asked = Asked(ballots, mix, mix_within, independent, method, level, progress)
+        return estimate(self, reports, thetas, asked)
+
+    def regress(
+        self,
+        reports: Reports,
+        facts: npt.ArrayLike,
+        answer: str | None = None,
+        thetas: Sequence[str] | None = None,
+        *,
+        mix: CollectedMix | None = None,
+        names: Sequence[str] = (),
+        level: float = 0.95,
+    ) -> Regression:
+        """What public facts (a row for each report) have to do with an answer (logistic) or a number (linear)."""
+        groups = self.groups(reports, thetas, mix)
+        given = np.asarray(facts, dtype=np.float64).reshape(len(reports), -1)
+        if self.hidden or thetas is None:
+            parts = [given]
         else:
-            raise PlanError(f"there is no method {method!r}", do=f"use one of: {', '.join(METHODS)}")
-        return replace(result, strengths=self.strengths())
+            chosen = np.asarray(thetas)
+            parts = [given[chosen == theta] for theta in self.menu]
+        if answer is None:
+            return linear(groups, parts, names, level)
+        return logistic(groups, parts, self.domain.index(answer), names, level)
 
     def to_json(self) -> str:
         return json.dumps(
@@ -118,6 +163,7 @@ class Survey:
                 "parameters": "hidden" if self.hidden else "public",
                 "menu": {theta: channel.spec() for theta, channel in self.menu.items()},
                 "mix": {theta: str(share) for theta, share in self.mix.items()},
+                **({"ballot": {"truth": str(self.ballot.truth)}} if self.ballot is not None else {}),
             },
             indent=2,
             ensure_ascii=False,
@@ -138,12 +184,20 @@ class Survey:
             menu = {str(t): channel_from(domain, c) for t, c in spec["menu"].items()}
             mix = {str(t): fraction(s, "a share") for t, s in spec["mix"].items()}
             hidden = {"hidden": True, "public": False}[spec.get("parameters", "hidden")]
-            return Survey(str(spec.get("question", "")), menu, mix, hidden)
+            ballot = _ballot(menu, spec["ballot"]) if "ballot" in spec else None
+            return Survey(str(spec.get("question", "")), menu, mix, hidden, ballot)
         except (ValueError, KeyError, TypeError, AttributeError) as wrong:
             raise SchemaError(
                 f"the survey file is incomplete or not JSON ({type(wrong).__name__}: {wrong})",
                 do="see the example in docs/local.md",
             ) from None
+
+
+def _ballot(menu: Mapping[str, Channel], spec: Mapping[str, Any]) -> KaryResponse:
+    choices = Categories(tuple(menu))
+    if "epsilon" in spec:
+        return KaryResponse.of(choices, spec["epsilon"])
+    return KaryResponse(choices, fraction(spec["truth"], "truth"))
 
 
 def channel_from(domain: Domain, spec: Mapping[str, Any]) -> Channel:

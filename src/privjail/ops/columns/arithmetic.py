@@ -17,6 +17,7 @@ from privjail.plan.domain import (
     IntDomain,
     Numeric,
     TimeDomain,
+    float_bounds,
 )
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
@@ -68,6 +69,9 @@ class Arithmetic(Expr):
         import polars as pl
 
         a, b = (each.cast(pl.Float64()) for each in inputs)
+        if self.op == "%":
+            both = pl.struct(a.alias("a"), b.alias("b"))
+            return both.map_batches(_remainders, return_dtype=pl.Float64(), is_elementwise=True)
         if self.op == "//":
             result = (a / b).floor()
         else:
@@ -106,6 +110,21 @@ class Arithmetic(Expr):
         return f"({inputs[0]} {self.op} {inputs[1]})"
 
 
+def _remainders(both: Any) -> Any:
+    """Remainders of floats with the sign of the divisor, as in Python and numpy; null where the divisor is 0.
+
+    Not the engine's own %: that is x - floor(x / y) * y, whose rounding errors can leave the range of a remainder.
+    """
+    import numpy as np
+    import polars as pl
+
+    a, b = (both.struct.field(name) for name in "ab")
+    missing = a.is_null() | b.is_null() | (b == 0)
+    x, y = a.fill_null(0.0).to_numpy(), b.fill_null(1.0).to_numpy()
+    found = pl.Series(both.name, np.mod(x, np.where(y == 0, 1.0, y)))
+    return found.set(missing.fill_null(True), None)
+
+
 def result_domain(op: str, a: Domain, b: Domain) -> Domain:
     assert isinstance(a, Numeric) and isinstance(b, Numeric)
     nullable = a.nullable or b.nullable
@@ -122,7 +141,9 @@ def result_domain(op: str, a: Domain, b: Domain) -> Domain:
             return IntDomain(True, low, high)
         return IntDomain(nullable or zero, *bounds)
     if op == "%":
-        raise PlanError("% needs two columns of whole numbers", do='convert with .astype("Int64") first')
+        # |x % y| ≤ |y|, with the sign of y: exact but for one rounding, which is monotone and so stays within ±|y|.
+        least, most = float_bounds(b.lower, b.upper)
+        return FloatDomain(nullable or zero, least and min(0.0, least), most and max(0.0, most))
     if zero or not a.bounded or not b.bounded:
         return FloatDomain(True)
     floats = [float_corner(op, float(x), float(y)) for x in (a.lower, a.upper) for y in (b.lower, b.upper)]

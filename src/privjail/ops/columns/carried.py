@@ -24,6 +24,8 @@ class Carried(Expr):
         before = self.into.parent
         if before is None or not self.into.starts_base or self.inner.base is not before.base:
             raise RowsError("this column does not belong to the rows that the step was applied to")
+        if not self.into.sees_itself:
+            raise RowsError("the rows of this window do not see themselves, only rows above or below them")
         self.fact(base=self.into, domain=self.inner.domain, inputs=())
 
     def polars(self, *inputs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from typing import Any
@@ -18,13 +19,21 @@ from privjail.plan.domain import (
     FloatDomain,
     IntDomain,
     Interval,
+    OrdinalDomain,
     TextDomain,
+    TimeDomain,
     float_bounds,
+    type_name,
 )
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit, node
+from privjail.plan.node import Lit, micros, node
 
 TYPES = {"Int64": IntDomain, "Float64": FloatDomain, "boolean": BoolDomain, "string": TextDomain}
+MOMENT = "datetime64[us]"
+#: Units of whole numbers: the numbers stay as they are, and faces show them as what they count.
+UNIT = re.compile(r"timedelta64\[us\]|(period|datetime64)\[(?!us\])[A-Za-z0-9|-]{1,40}\]")
+#: Moments that Python's calendar knows, in microseconds: the years 1 to 9999.
+CALENDAR = (micros(datetime.datetime.min), micros(datetime.datetime.max))
 
 
 @node
@@ -32,6 +41,9 @@ class Cast(Expr):
     """astype to Int64, Float64, boolean or string. What does not fit is null.
 
     Domain: bounds are kept, rounded outward to floats or inward (toward zero) to whole numbers.
+
+    A moment is a whole number of microseconds since 1970, and back: the same 64 bits, and the same bounds. (A bound
+    outside of the years 1 to 9999 is left out: unknown is a wider claim.) Whole numbers may be given a unit.
     """
 
     kind = "cast"
@@ -74,19 +86,19 @@ class Cast(Expr):
                 return _number(x)
             case BoolDomain(), "string":
                 return str(x).lower()
-        return {"Int64": int, "Float64": float, "boolean": bool, "string": str}[self.to](x)
+        return {"Int64": int, "Float64": float, "boolean": bool, "string": str}.get(self.to, int)(x)
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.astype({self.to!r})"
 
 
 def _result(before: Domain, to: str) -> Domain:
-    if to not in TYPES:
+    if to not in TYPES and to != MOMENT and not UNIT.fullmatch(to):
         raise PlanError(f"astype({to!r}) is not known", do=f"use one of {', '.join(TYPES)}, or a list of categories")
     match before, to:
         case _, "string" if isinstance(before, (IntDomain, BoolDomain, TextDomain, CategoryDomain)):
             return TextDomain(before.nullable)
-        case CategoryDomain(), _:
+        case CategoryDomain(), _ if to in TYPES:
             return _from_labels(before, _labels(before, to), to)
         case (IntDomain() | BoolDomain(), "boolean"):
             return BoolDomain(before.nullable)
@@ -95,11 +107,18 @@ def _result(before: Domain, to: str) -> Domain:
         case BoolDomain(), "Float64":
             return FloatDomain(before.nullable, 0.0, 1.0)
         case IntDomain(), "Int64":
-            return before
+            return IntDomain(before.nullable, before.lower, before.upper)
         case IntDomain(), "Float64":
             return FloatDomain(before.nullable, *float_bounds(before.lower, before.upper))
         case FloatDomain(), "Float64":
             return before
+        case TimeDomain(), "Int64":
+            return IntDomain(before.nullable, before.lower, before.upper)
+        case IntDomain(), "datetime64[us]":
+            low, high = (b if b is not None and CALENDAR[0] <= b <= CALENDAR[1] else None for b in before.range)
+            return TimeDomain(before.nullable, low, high)
+        case IntDomain(), _ if UNIT.fullmatch(to):
+            return OrdinalDomain(before.nullable, before.lower, before.upper, to)
         case FloatDomain(), "Int64":
             if not before.bounded or before.lower < INT_MIN or before.upper >= INT_MAX:
                 return IntDomain(True)
@@ -108,7 +127,7 @@ def _result(before: Domain, to: str) -> Domain:
             return IntDomain(True)
         case TextDomain(), "Float64":
             return FloatDomain(True)
-    raise PlanError(f"a {before.dtype} column cannot become {to}")
+    raise PlanError(f"a {type_name(before)} column cannot become {to}")
 
 
 def _whole(text: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from privjail.errors import PlanError
@@ -39,7 +40,7 @@ class Clip(Expr):
         if isinstance(domain, FloatDomain):
             low, high = (None if b is None else float(b) for b in (low, high))
         bounds = (_clipped(domain.lower, low, high, low), _clipped(domain.upper, low, high, high))
-        self.computed_from(self.a, domain=type(domain)(domain.nullable, *bounds))
+        self.computed_from(self.a, domain=replace(domain, lower=bounds[0], upper=bounds[1]))
 
     def polars(self, *inputs: Any) -> Any:
         column = inputs[0]

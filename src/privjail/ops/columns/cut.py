@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -33,13 +34,15 @@ class Cut(Expr):
         if not isinstance(domain, (IntDomain, FloatDomain)):
             raise PlanError(f"cut needs numbers, not {domain.dtype}")
         edges = [e.value for e in self.edges]
-        if not 2 <= len(edges) <= MOST_BINS + 1 or not all([-1e308 < e < 1e308 for e in edges]):
-            raise PlanError(f"cut needs between 2 and {MOST_BINS + 1} finite edges")
+        inner = edges[1 if edges[:1] == [-math.inf] else 0 : -1 if edges[-1:] == [math.inf] else None]
+        if not 2 <= len(edges) <= MOST_BINS + 1 or not all([-1e308 < e < 1e308 for e in inner]):
+            raise PlanError(f"cut needs between 2 and {MOST_BINS + 1} edges, finite but for the first and the last")
         if any([a >= b for a, b in pairwise(map(float, edges))]):
             raise PlanError("the edges of cut must rise (as floats: that is how they are compared)")
         if self.labels is not None and len(self.labels) != len(edges) - 1:
             raise PlanError(f"cut needs one label per interval: {len(edges) - 1}, got {len(self.labels)}")
-        inside = domain.bounded and self._inside(domain.lower) and self._inside(domain.upper)
+        ends = (edges[0] == -math.inf, edges[-1] == math.inf)
+        inside = all(end if b is None else self._inside(b) for b, end in zip(domain.range, ends, strict=True))
         self.computed_from(self.a, domain=CategoryDomain(domain.nullable or not inside, self._categories(edges), True))
 
     def _inside(self, x: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from privjail.errors import PlanError
@@ -93,7 +94,7 @@ def _result(f: str, domain: IntDomain | FloatDomain, digits: int) -> Domain:
         nullable = domain.nullable or (isinstance(domain, IntDomain) and (low is None or low <= -(2**63)))
         if isinstance(domain, IntDomain) and both is not None and both >= 2**63:
             both = None
-        return type(domain)(nullable, type(low)(near) if low is not None else near, both)
+        return replace(domain, nullable=nullable, lower=type(low)(near) if low is not None else near, upper=both)
     if isinstance(domain, IntDomain) and f in ("round", "floor", "ceil"):
         return domain
     match f:

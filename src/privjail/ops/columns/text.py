@@ -1,30 +1,106 @@
-""".str on columns of free text. (On categories the same functions are applied to the labels: see Recode.)"""
+""".str on columns of free text, and + of two texts. (On categories functions are applied to the labels: see Recode.)"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from privjail.errors import PlanError
+from privjail.ops.columns.characters import named_set
+from privjail.ops.columns.pattern import read, read_groups, read_replaced, template
 from privjail.plan.domain import BoolDomain, Domain, IntDomain, TextDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
 
-FUNCTIONS: dict[str, tuple[int, Any]] = {
-    # name: (number of arguments, the same on one Python string)
-    "lower": (0, str.lower),
-    "upper": (0, str.upper),
-    "strip": (0, str.strip),
-    "len": (0, len),
-    "startswith": (1, str.startswith),
-    "endswith": (1, str.endswith),
-    "contains": (1, lambda s, part: part in s),
-    "slice": (2, lambda s, start, stop: s[start:stop]),
+MOST_MADE = 1_000  # characters of a text that an operation made longer; a longer one is null
+MOST_NEW = 32  # characters of a replacement, which may come once for each character
+WHITE = "".join(chr(i) for low, high in named_set("s") for i in range(low, high + 1))
+
+TEXT, COUNT, PLACE, CHARS = (
+    "text",
+    "a whole number from 0 to 1000",
+    "a whole number ≥ 0 below 2**31, or None",
+    "text or None",
+)
+INDEX = "a whole number from -1000 to 1000"
+FITS: dict[str, Callable[[Any], bool]] = {
+    TEXT: lambda x: isinstance(x, str),
+    CHARS: lambda x: x is None or isinstance(x, str) and x != "",
+    COUNT: lambda x: type(x) is int and 0 <= x <= 1000,
+    INDEX: lambda x: type(x) is int and -1000 <= x <= 1000,
+    PLACE: lambda x: x is None or type(x) is int and 0 <= x < 2**31,
+}
+
+
+class Function(NamedTuple):
+    """A function of one text: what its arguments are, what comes out, and the same on one Python string."""
+
+    arguments: tuple[str, ...]
+    gives: type[Domain]
+    python: Callable[..., Any]
+    nulls: bool = False  # the result can be null where the text is not
+
+
+def _short(made: str) -> str | None:
+    return made if len(made) <= MOST_MADE else None
+
+
+def _part(text: str, separator: str, i: int, most: int) -> str | None:
+    parts = text.split(separator, most or -1)
+    return parts[i] if -len(parts) <= i < len(parts) else None
+
+
+def _group(text: str, pattern: str, group: int) -> str | None:
+    hit = read_groups(pattern).python().search(text)
+    return None if hit is None else hit[group]
+
+
+def _replaced(text: str, pattern: str, new: str) -> str | None:
+    made = (
+        read_replaced(pattern)
+        .python(False)
+        .sub(lambda hit: "".join(x if isinstance(x, str) else hit[x] or "" for x in template(pattern, new)), text)
+    )
+    return _short(made)
+
+
+def _padded(text: str, width: int, side: str, fill: str) -> str:
+    return text.rjust(width, fill) if side == "left" else text.ljust(width, fill)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "lower": Function((), TextDomain, str.lower),
+    "upper": Function((), TextDomain, str.upper),
+    "strip": Function((CHARS,), TextDomain, str.strip),
+    "lstrip": Function((CHARS,), TextDomain, str.lstrip),
+    "rstrip": Function((CHARS,), TextDomain, str.rstrip),
+    "len": Function((), IntDomain, len),
+    "startswith": Function((TEXT,), BoolDomain, str.startswith),
+    "endswith": Function((TEXT,), BoolDomain, str.endswith),
+    "contains": Function((TEXT,), BoolDomain, lambda s, part: part in s),
+    "slice": Function((PLACE, PLACE), TextDomain, lambda s, start, stop: s[start:stop]),
+    "replace": Function((TEXT, TEXT), TextDomain, lambda s, old, new: _short(s.replace(old, new)), True),
+    "pad": Function((COUNT, TEXT, TEXT), TextDomain, _padded),
+    "zfill": Function((COUNT,), TextDomain, str.zfill),
+    # The part of a text between separators; cut at most so many times (0: at all of them).
+    "part": Function((TEXT, INDEX, COUNT), TextDomain, _part, True),
+    # The next four take a pattern of pattern.py.
+    "matches": Function((TEXT,), BoolDomain, lambda s, pattern: read(pattern).python().search(s) is not None),
+    "extract": Function((TEXT, COUNT), TextDomain, _group, True),
+    "substitute": Function((TEXT, TEXT), TextDomain, _replaced, True),
+    "count": Function(
+        (TEXT,), IntDomain, lambda s, pattern: sum(1 for _ in read_replaced(pattern).python(False).finditer(s))
+    ),
 }
 
 
 @node
 class Text(Expr):
-    """One text function, applied to each value; null stays null."""
+    """One text function, applied to each value; null stays null.
+
+    Domain: any text, true/false, or a whole number ≥ 0. Null where there is no such part or match, and where a text
+    would become longer than 1,000 characters: without a limit, twenty replacements could fill the jail's memory.
+    """
 
     kind = "text"
     f: str
@@ -32,48 +108,127 @@ class Text(Expr):
     arguments: tuple[Lit, ...]
 
     def __post_init__(self) -> None:
-        if self.f not in FUNCTIONS or len(self.arguments) != FUNCTIONS[self.f][0]:
+        if self.f not in FUNCTIONS or len(self.arguments) != len(FUNCTIONS[self.f].arguments):
             raise PlanError(f"no text function {self.f!r} with {len(self.arguments)} arguments")
         if not isinstance(self.a.domain, TextDomain):
             raise PlanError(f".str needs text, not {self.a.domain.dtype}")
-        wanted = (int, type(None)) if self.f == "slice" else (str,)
-        if any(not isinstance(arg.value, wanted) for arg in self.arguments):
-            raise PlanError(f".str.{self.f} takes {'whole numbers ≥ 0' if self.f == 'slice' else 'text'}")
-        if self.f == "slice" and any(arg.value is not None and not 0 <= arg.value < 2**31 for arg in self.arguments):
-            raise PlanError(".str.slice counts from the start: use numbers ≥ 0, below 2**31")
-        self.computed_from(self.a, domain=self._domain())
-
-    def _domain(self) -> Domain:
-        nullable = self.a.domain.nullable
-        if self.f == "len":
-            return IntDomain(nullable, 0, None)
-        return BoolDomain(nullable) if self.f in ("startswith", "endswith", "contains") else TextDomain(nullable)
+        function = FUNCTIONS[self.f]
+        values = [each.value for each in self.arguments]
+        for value, wanted in zip(values, function.arguments, strict=True):
+            if not FITS[wanted](value):
+                raise PlanError(f".str.{self.f} takes {wanted}, not {value!r}")
+        _check(self.f, values)
+        nullable = self.a.domain.nullable or function.nulls
+        domain = IntDomain(nullable, 0, None) if function.gives is IntDomain else function.gives(nullable)
+        self.computed_from(self.a, domain=domain)
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl
 
-        column = inputs[0].str
-        arguments = [arg.value for arg in self.arguments]
-        match self.f:
-            case "lower":
-                return column.to_lowercase()
-            case "upper":
-                return column.to_uppercase()
-            case "strip":
-                return column.strip_chars()
-            case "len":
-                return column.len_chars().cast(pl.Int64())
-            case "startswith":
-                return column.starts_with(arguments[0])
-            case "endswith":
-                return column.ends_with(arguments[0])
-            case "contains":
-                return column.contains(arguments[0], literal=True)
-        start, stop = arguments[0] or 0, arguments[1]
-        return column.slice(start, None if stop is None else max(0, stop - start))
+        arguments = [each.value for each in self.arguments]
+        found = _POLARS[self.f](inputs[0].str, *arguments)
+        if self.f in ("len", "count"):
+            return found.cast(pl.Int64())
+        return pl.when(found.str.len_chars() <= MOST_MADE).then(found) if self.f in ("replace", "substitute") else found
 
     def python(self, *inputs: Any) -> Any:
-        return FUNCTIONS[self.f][1](inputs[0], *(arg.value for arg in self.arguments))
+        return FUNCTIONS[self.f].python(inputs[0], *(each.value for each in self.arguments))
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.str.{self.f}({', '.join(repr(a.value) for a in self.arguments)})"
+
+
+def _check(f: str, arguments: list[Any]) -> None:
+    """What a function asks of its arguments beyond their types."""
+    if f in ("replace", "part") and arguments[0] == "":
+        raise PlanError(f".str.{f} needs a text to look for")
+    if f in ("replace", "substitute") and len(arguments[1]) > MOST_NEW:
+        raise PlanError(f"a replacement has at most {MOST_NEW} characters")
+    if f == "pad" and (arguments[1] not in ("left", "right") or len(arguments[2]) != 1):
+        raise PlanError(".str.pad takes side 'left' or 'right', and one character to fill with")
+    if f == "matches":
+        read(arguments[0])
+    if f == "extract" and not 1 <= arguments[1] <= len(read_groups(arguments[0]).groups):
+        raise PlanError(f"the pattern has no group {arguments[1]}")
+    if f in ("substitute", "count"):
+        read_replaced(arguments[0])
+    if f == "substitute":
+        template(*arguments)
+
+
+def _sliced(column: Any, start: int | None, stop: int | None) -> Any:
+    return column.slice(start or 0, None if stop is None else max(0, stop - (start or 0)))
+
+
+def _split(column: Any, separator: str, i: int, most: int) -> Any:
+    if not most:
+        return column.split(separator).list.get(i, null_on_oob=True)
+    import polars as pl
+
+    fields = column.splitn(separator, most + 1).struct
+    if i >= 0:
+        return fields.field(f"field_{i}") if i <= most else _nothing(column, separator)
+    # From the end: the i-th of those fields that are there.
+    parts = pl.concat_list([fields.field(f"field_{k}") for k in range(most + 1)])
+    return parts.list.drop_nulls().list.get(i, null_on_oob=True)
+
+
+def _nothing(column: Any, separator: str) -> Any:
+    import polars as pl
+
+    found = column.splitn(separator, 1).struct.field("field_0")
+    return pl.when(found.is_null() & found.is_not_null()).then(found)
+
+
+def _spell(pattern: str, new: str) -> str:
+    """A replacement as Rust writes it."""
+    return "".join(x.replace("$", "$$") if isinstance(x, str) else f"${{{x}}}" for x in template(pattern, new))
+
+
+_POLARS: dict[str, Callable[..., Any]] = {
+    "lower": lambda c: c.to_lowercase(),
+    "upper": lambda c: c.to_uppercase(),
+    "strip": lambda c, chars: c.strip_chars(chars or WHITE),
+    "lstrip": lambda c, chars: c.strip_chars_start(chars or WHITE),
+    "rstrip": lambda c, chars: c.strip_chars_end(chars or WHITE),
+    "len": lambda c: c.len_chars(),
+    "startswith": lambda c, prefix: c.starts_with(prefix),
+    "endswith": lambda c, suffix: c.ends_with(suffix),
+    "contains": lambda c, part: c.contains(part, literal=True),
+    "slice": _sliced,
+    "replace": lambda c, old, new: c.replace_all(old, new, literal=True),
+    "pad": lambda c, width, side, fill: (c.pad_start if side == "left" else c.pad_end)(width, fill),
+    "zfill": lambda c, width: c.zfill(width),
+    "part": _split,
+    "matches": lambda c, pattern: c.contains(read(pattern).rust()),
+    "extract": lambda c, pattern, group: c.extract(read_groups(pattern).rust(), group),
+    "substitute": lambda c, pattern, new: c.replace_all(read_replaced(pattern).rust(False), _spell(pattern, new)),
+    "count": lambda c, pattern: c.count_matches(read_replaced(pattern).rust(False)),
+}
+
+
+@node
+class Concat(Expr):
+    """One text behind another; null where either is, or where the result has more than 1,000 characters."""
+
+    kind = "concat"
+    a: Expr
+    b: Expr
+
+    def __post_init__(self) -> None:
+        for each in (self.a, self.b):
+            if not isinstance(each.domain, TextDomain):
+                raise PlanError(f"+ joins texts, not {each.domain.dtype}", do='convert with .astype("string") first')
+        self.computed_from(self.a, self.b, domain=TextDomain(True))
+
+    def polars(self, *inputs: Any) -> Any:
+        import polars as pl
+
+        a, b = inputs
+        return pl.when(a.str.len_chars() + b.str.len_chars() <= MOST_MADE).then(a + b)
+
+    def python(self, *inputs: Any) -> Any:
+        return _short(inputs[0] + inputs[1])
+
+    def text(self, *inputs: str) -> str:
+        return f"({inputs[0]} + {inputs[1]})"

@@ -123,7 +123,7 @@ class Offset(Value):
 
 @node
 class Absolute(Value):
-    """|a|. Distance: kept (||x| - |y|| ≤ |x - y|)."""
+    """|a|. Distance: kept (||x| - |y|| ≤ |x - y|). Monotone if at most one element moves."""
 
     kind = "absolute"
     a: Value
@@ -132,7 +132,7 @@ class Absolute(Value):
         self.fact(index=self.a.index, grid=self.a.grid)
 
     def derive(self) -> Facts:
-        return self.a.facts._replace(monotone=False)
+        return self.a.facts._replace(monotone=self.a.facts.single)
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -257,7 +257,7 @@ class Total(Value):
         self.fact(index=(), grid=self.a.grid)
 
     def derive(self) -> Facts:
-        joint, cells, has_constant_bound, monotone = self.a.facts
+        joint, cells, has_constant_bound, monotone, _ = self.a.facts
         return Facts(PerElement((joint.sum(),)), cells, has_constant_bound, monotone)
 
     @property
@@ -289,7 +289,7 @@ class Extreme(Value):
         set_frozen(self, "grid", self.a.grid)
 
     def derive(self) -> Facts:
-        joint, cells, has_constant_bound, monotone = self.a.facts
+        joint, cells, has_constant_bound, monotone, _ = self.a.facts
         return Facts(PerElement((joint.peak(),)), cells, has_constant_bound, monotone)
 
     @property
@@ -345,8 +345,8 @@ def _on(amount: Any, grid: Fraction, finer: Fraction) -> Any:
 
 def _scaled(joint: Sensitivity, size: Fraction) -> Sensitivity:
     match joint:
-        case OneMoves(n, whole, element):
-            return OneMoves(n, whole * size, lambda i: element(i) * size)
+        case OneMoves(n, whole, element, net):
+            return OneMoves(n, whole * size, lambda i: element(i) * size, net * size)
         case AllMove(n, each):
             return AllMove(n, each * size)
         case RowVectors(rows, largest, norms):
@@ -363,7 +363,7 @@ def _added(a: Sensitivity, b: Sensitivity) -> Sensitivity:
     if isinstance(a, PerElement) and isinstance(b, PerElement):
         return PerElement(tuple(map(add, a.distances, b.distances)))
     if isinstance(a, OneMoves) and isinstance(b, OneMoves) and _same_terms(a.whole, b.whole):
-        return OneMoves(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i))
+        return OneMoves(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i), a.net + b.net)
     if isinstance(a, AllMove) and isinstance(b, AllMove):
         return AllMove(a.size, a.each + b.each)
     return PerElement(tuple(a.at(i) + b.at(i) for i in range(a.size)))

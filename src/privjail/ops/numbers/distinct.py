@@ -18,7 +18,7 @@ from privjail.plan.value import Facts, PerElement, Value
 class Distinct(Value):
     """The number of labels that at least one row has.
 
-    Distance: kept. One edit changes the count of one label by one, so whether that label occurs, and no other.
+    Distance: of a count. An inserted row makes at most one label occur, a deleted row makes at most one disappear.
     """
 
     kind = "distinct"
@@ -31,7 +31,7 @@ class Distinct(Value):
         self.fact(counts=Tally(self.rows, (self.key,), None), index=(), grid=Fraction(1))
 
     def derive(self) -> Facts:
-        return self.counts.facts._replace(joint=PerElement((self.rows.distance,)))
+        return self.counts.facts._replace(joint=PerElement((self.rows.sum_distance(1, 1),)))
 
     counts: Tally = field(init=False)
 

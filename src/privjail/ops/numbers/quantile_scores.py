@@ -26,8 +26,8 @@ class QuantileScores(Value):
     0 where that can make the balance equal to ``target``, else minus what is missing,
     -max(0, below·#{x < c} - above·#{x ≥ c} - target, target - below·#{x ≤ c} + above·#{x > c}).
     (Left uncounted, equal rows would make values between two common ones as good as a common one.)
-    Distance: every score can move at once, each by max(below, above) per edit, since a row adds ``below`` or
-    -``above`` to each of the two terms.
+    Distance: every score can move at once, each like a sum over rows: a row adds ``below`` or -``above`` to the first
+    term, and the opposite to the second.
     """
 
     kind = "quantile_scores"
@@ -56,7 +56,7 @@ class QuantileScores(Value):
         self.fact(index=(points,), grid=common_grid(steps) if steps else Fraction(1))
 
     def derive(self) -> Facts:
-        joint = AllMove(self.size, self.rows.distance * max(self.below, self.above))
+        joint = AllMove(self.size, self.rows.sum_distance(-self.above, self.below))
         return Facts(joint, self.rows.cells, self.rows.cap is not None, monotone=False)
 
     def number_bits(self, inputs: Sequence[tuple[Value, int]]) -> int:

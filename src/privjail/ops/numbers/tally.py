@@ -30,7 +30,9 @@ class Tally(Value):
     """How many rows there are (no value), or the sum of a column, in each group of the given keys.
 
     Distance: one edit of the rows moves one group, by 1 or by at most max(|lower|, |upper|); so the whole
-    vector moves by d times that, in every norm. Rows whose key is missing are in no group.
+    vector moves by d times that, in every norm. One number, and the sum of all groups, moves by what comes in less
+    what goes out: a count by the larger of insertions and deletions. Rows whose key is missing are in no group.
+    Monotone if adding a unit deletes no rows and values have one sign, or if at most one row is edited.
     Sums are exact: each value is rounded to a public grid of 2**-g and added as a whole number of at most
     30 bits, so that neither the order of rows nor an overflow (below 2**32 rows) nor an engine's float
     addition can change the result.
@@ -47,19 +49,21 @@ class Tally(Value):
             if each.base is not base and each.base is not None:
                 raise RowsError("the column does not belong to the rows of this table")
         set_frozen(self, "index", tuple([self._axis(key) for key in self.keys]))
-        set_frozen(self, "grid", ONE if self.value is None else self._reach()[1])
+        set_frozen(self, "grid", ONE if self.value is None else self._reach()[2])
         if self.keys and self.size > MOST_ELEMENTS:
             raise PlanError(f"{self.size} groups are too many (at most {MOST_ELEMENTS})")
 
     def derive(self) -> Facts:
         rows, keys = self.rows, self.keys
-        cap, edits = rows.lineage.cap, rows.lineage.edits
-        reach, _, monotone = self._reach()
-        whole = rows.distance * reach
-        joint: Sensitivity = (
-            OneMoves(self.size, whole, partial(_element, rows, keys, reach)) if keys else PerElement((whole,))
-        )
-        return Facts(joint, rows.cells, cap is not None, monotone and edits is not None and edits <= 1)
+        _, _, _, cap, edits, _, deleted, _, _ = rows.lineage
+        lower, upper, _ = self._reach()
+        net, reach = rows.sum_distance(lower, upper), max(-lower, upper)
+        joint: Sensitivity = PerElement((net,))
+        if keys:
+            joint = OneMoves(self.size, rows.distance * reach, partial(_element, rows, keys, reach, net), net)
+        single = edits is not None and edits <= 1
+        monotone = single or (deleted == 0 and (lower >= 0 or upper <= 0))
+        return Facts(joint, rows.cells, cap is not None, monotone, single)
 
     filling_bytes = 48
 
@@ -76,19 +80,18 @@ class Tally(Value):
             )
         return tuple(labels)
 
-    def _reach(self) -> tuple[Number, Fraction, bool]:
-        """How far one row can move a group's value, the grid of the value, and whether it only grows."""
+    def _reach(self) -> tuple[Number, Number, Fraction]:
+        """The least and the most that one row can add to its group, and the grid of the values."""
         if self.value is None:
-            return 1, ONE, True
+            return 1, 1, ONE
         domain = self.value.domain
         if isinstance(domain, BoolDomain):
-            return 1, ONE, True
+            return 0, 1, ONE
         if not isinstance(domain, (IntDomain, FloatDomain)):
             raise PlanError(f"a sum needs numbers, not {domain.dtype}", plan=f"{self.rows} | sum({self.value})")
-        reach = domain.magnitude
-        if reach is None:
+        if domain.magnitude is None:
             raise unbounded(f"{self.rows} | sum({self.value})")
-        return reach, sum_grid(domain), domain.lower >= 0 or domain.upper <= 0
+        return Fraction(domain.lower), Fraction(domain.upper), sum_grid(domain)
 
     def polars(self, places: Any, amounts: Any) -> Any:
         """The elements, given each row's place in the flat table (beyond the last one: in no group) and its amount.
@@ -134,10 +137,10 @@ def _position(held: Any, domain: Domain) -> int:
     return int(held) - domain.lower if isinstance(domain, IntDomain) else int(held)
 
 
-def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, i: int) -> Distance:
+def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, net: Distance, i: int) -> Distance:
     """How far one group's value can move: the edits of its own cells alone."""
     if rows.cap is not None or rows.factor is None:
-        return rows.distance * reach
+        return net
     picked: list[Any] = []
     for by in reversed(keys):
         labels = by.domain.labels or ()

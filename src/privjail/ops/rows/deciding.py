@@ -29,10 +29,12 @@ def single_key(condition: Expr) -> SingleKey:
     A missing value is a key of its own: ~isin(…) is true for it, and its rows are in no label's cell.
     None if there is no such column, or if the keys are too many to spread over.
     """
+    if isinstance(condition, Compare):  # most conditions: it has no parts, and is not true for a missing value
+        keys = _keys_of_equality(condition)
+        return None if keys is None else (condition.a, keys)
     known: dict[Expr, Decided | None] = {}
-    if _parts(condition):
-        for part in inputs_first(_parts(condition), _parts, known.__contains__):
-            known[part] = _decided(part, known)
+    for part in inputs_first(_parts(condition), _parts, known.__contains__):
+        known[part] = _decided(part, known)
     found = _decided(condition, known)
     if found is None:
         return None
@@ -49,12 +51,10 @@ def _parts(condition: Expr) -> tuple[Expr, ...]:
 
 def _decided(condition: Expr, known: dict[Expr, Decided | None]) -> Decided | None:
     """What decides a condition, given what decides its parts. For every label that is not listed it is false."""
-    if isinstance(condition, Compare):  # by far the most: not by match, which takes several times as long
-        a, right = condition.a, condition.b
-        if condition.op != "==" or not isinstance(right, Lit) or a.domain.labels is None:
-            return None
-        return a, _equal(a, right), None
     match condition:
+        case Compare(_, a):
+            found = _keys_of_equality(condition)
+            return None if found is None else (a, found, None)
         case IsIn(a, values) if a.domain.labels is not None:
             return a, _labels_among(a, [v.value for v in values]), False
         case Not(a):
@@ -68,6 +68,14 @@ def _decided(condition: Expr, known: dict[Expr, Decided | None]) -> Decided | No
                 keys = tuple(dict.fromkeys(one[1] + other[1]))
                 return one[0], keys, _either(one[2], other[2])
     return None
+
+
+def _keys_of_equality(condition: Compare) -> tuple[Lit, ...] | None:
+    """The label for which a column equals a constant, if there is one; None if it is another kind of comparison."""
+    a, right = condition.a, condition.b
+    if condition.op != "==" or not isinstance(right, Lit) or a.domain.labels is None:
+        return None
+    return _equal(a, right)
 
 
 def _either(a: Truth, b: Truth) -> Truth:

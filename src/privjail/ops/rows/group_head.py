@@ -22,6 +22,7 @@ class GroupHead(Rows):
     whole data set and not for a cell of it. Where no user has more than k rows, nothing is dropped and
     the distance is kept.
     By any other key: 2d. A row inserted into a group pushes at most one other row out of it.
+    By the owner no row of others goes out, so adding a user deletes nothing.
     """
 
     kind = "group_head"
@@ -36,14 +37,13 @@ class GroupHead(Rows):
         if self.key.base is not self.rows.base:
             raise RowsError("the key does not belong to the rows of this table")
         if self._by_owner():
-            self.start_base(self.rows)
+            self.start_moved_base(self.rows, 1, 0)
             known = self.distance.value
             if known is None or self.k < known:
                 self.fact(cells=self.source.cells)
-                self.change(factor=self.k, cap=None, edits=self.k)
+                self.change(factor=self.k, cap=None, edits=self.k, inserted=self.k, deleted=0)
             return
-        plain = None if self.rows.factor is None else 2 * self.rows.factor
-        self.start_base(self.rows, factor=plain, cap=None if self.rows.cap is None else 2 * self.rows.cap)
+        self.start_moved_base(self.rows, 1, 1)
 
     def _by_owner(self) -> bool:
         base = self.rows.base

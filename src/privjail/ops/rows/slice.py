@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from privjail.errors import PlanError
@@ -14,19 +15,16 @@ class Slice(Rows):
     """Rows a to b, counted as Python counts: from the end if negative.
 
     Distance, for one row inserted into n rows. Let the window run from S(n) to E(n); each of the two
-    either stays or moves on by one row when n grows by one.
+    either stays or moves on by one row when n grows by one. At most one row comes in, and
 
-    - only one end is cut (iloc[a:], iloc[:-b], iloc[a:-b]): 1. Every row that was inside stays inside, or
-      the inserted row takes the place of one that comes in: the window gains one row.
-    - both ends stay, or both move (head, tail, iloc[a:b] with equal signs): 2. One row comes in, at
-      most one goes out.
-    - the start moves and the end stays (iloc[-a:b]): 3. The inserted row comes in, and at both ends one
-      row goes out. n = 5, iloc[-3:5]: 2 3 4 becomes x 3 when x is inserted between 2 and 3.
+    - the start stays, the end moves (iloc[a:], iloc[:-b], iloc[a:-b]): none goes out. Every row that was inside
+      stays inside, or the inserted row takes the place of one that comes in.
+    - both ends stay, or both move (head, tail, iloc[a:b] with equal signs): at most one goes out.
+    - the start moves and the end stays (iloc[-a:b]): at most two go out, one at each end.
+      n = 5, iloc[-3:5]: 2 3 4 becomes x 3 when x is inserted between 2 and 3.
 
-    A slice of a slice is one window again: S and E stay functions that move by 0 or 1 (if the inner start
-    moves, the inner length moves by 0 or -1; so the outer offset moves by 0 or -1, and the sum by 0 or 1).
-    So a chain of slices costs at most 3 in all, and 2 (or 1) if it can be written as one such slice.
-    Two windows of at most w rows are never more than 2w apart.
+    A slice of a slice is one window again, whose ends move as ``ends_of_chain`` says. So a chain of slices is
+    taken as one step, and lets at most two rows go out. Two windows of at most w rows are never more than 2w apart.
     """
 
     kind = "slice"
@@ -39,20 +37,11 @@ class Slice(Rows):
         for bound in (self.start, self.stop):
             if bound is not None and (type(bound) is not int or abs(bound) >= 2**62):
                 raise PlanError(f"iloc takes whole numbers, got {bound!r}")
-        first, window = flatten(self)
-        factor = 3 if window is None else moves(*window)
         most = width(self.start, self.stop)
         most = most if self.rows.most is None else (self.rows.most if most is None else min(most, self.rows.most))
-        self.start_base(
-            first,
-            factor=None if first.factor is None else first.factor * factor,
-            cap=None if first.cap is None else first.cap * factor,
-            most=most,
-        )
+        first, chain = flatten(self)
+        self.start_moved_base(first, 1, goes_out(ends_of_chain(chain)), most=most)
         self.fact(parent=self.rows)
-        limit = self.distance.value
-        if most is not None and (limit is None or 2 * most < limit):
-            self.change(cap=2 * most, edits=2 * most)
 
     def polars(self, frame: Any, *columns: Any) -> Any:
         return frame[slice(self.start, self.stop)]
@@ -68,41 +57,42 @@ class Slice(Rows):
         return f"iloc[{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}]"
 
 
-Window = tuple[int | None, int | None]
+Bounds = tuple[int | None, int | None]
+Ends = tuple[bool, bool]  # whether the start and the end move on by a row when a row is inserted
 
 
-def flatten(last: Slice) -> tuple[Rows, Window | None]:
-    """The rows below a chain of slices, and the one slice that the chain is; None if it is not one."""
-    window: Window | None = (last.start, last.stop)
-    rows: Rows = last.rows
+def flatten(last: Slice) -> tuple[Rows, list[Bounds]]:
+    """The rows below a chain of slices, and the slices in their order."""
+    chain: list[Bounds] = []
+    rows: Rows = last
     while isinstance(rows, Slice):
-        window = None if window is None else compose((rows.start, rows.stop), window)
+        chain.append((rows.start, rows.stop))
         rows = rows.rows
-    return rows, window
+    return rows, chain[::-1]
 
 
-def compose(inner: Window, outer: Window) -> Window | None:
-    """Two slices as one, where both count from the front or both from the end."""
-    (a, b), (c, d) = inner, outer
-    a, c = a or 0, c or 0
-    if a >= 0 and c >= 0 and (b is None or b >= 0) and (d is None or d >= 0):
-        stop = b if d is None else (a + d if b is None else min(b, a + d))
-        return a + c, stop if stop is None else max(stop, a + c)
-    if a == 0 and c == 0 and b is not None and b < 0 and d is not None and d < 0:
-        return 0, b + d
-    if b is None and d is None and inner[0] is not None and outer[0] is not None and a < 0 and c < 0:
-        return max(a, c), None
-    return None
+def ends_of_chain(chain: Sequence[Bounds]) -> set[Ends]:
+    """How the two ends of a chain of slices can move for one inserted row, whatever the number of rows.
+
+    The whole table starts at 0 and ends at n: its end moves. Let a window run from S to E, and slice it by c and d.
+    A start c ≥ 0 is S + c: it moves as S does. A start c < 0 is E + c, or S where the window is shorter. A stop d ≥ 0
+    is S + d, or E where the window is shorter; a stop d < 0, or none, is E + d. (If S + c lies behind E with the
+    inserted row, the window is empty with and without it; likewise if E + d lies before S.)
+    """
+    found: set[Ends] = {(False, True)}
+    for start, stop in chain:
+        found = {
+            (s, e)
+            for at, to in found
+            for s in ({at, to} if start is not None and start < 0 else {at})
+            for e in ({at, to} if stop is not None and stop >= 0 else {to})
+        }
+    return found
 
 
-def moves(start: int | None, stop: int | None) -> int:
-    """How many edits of the window one edit of the rows can cause."""
-    from_end, to_end = start is not None and start < 0, stop is None or stop < 0
-    if start in (None, 0) and stop is None:
-        return 1
-    if not from_end:
-        return 1 if to_end else 2
-    return 2 if to_end else 3
+def goes_out(found: set[Ends]) -> int:
+    """How many rows can leave a window with such ends when one row is inserted."""
+    return max(1 + start - end for start, end in found)
 
 
 def width(start: int | None, stop: int | None) -> int | None:

@@ -49,7 +49,7 @@ class Dataset:
 class Source(Rows):
     """All rows of a data set, in the order of the file.
 
-    Distance: one privacy unit adds or removes one row, or up to ``most_rows`` rows of one user.
+    Distance: one privacy unit adds or removes one row, or up to ``most_rows`` rows of one user. Adding it deletes none.
     """
 
     kind = "source"
@@ -59,8 +59,9 @@ class Source(Rows):
     def __post_init__(self) -> None:
         unit = self.dataset.unit
         lineage = Lineage(
-            source=self, base=self, factor=unit.most_rows, cap=None, edits=unit.most_rows, most=None, bases=0
-        )
+            source=self, base=self, factor=unit.most_rows, cap=None, edits=unit.most_rows,
+            inserted=unit.most_rows, deleted=0, most=None, bases=0,
+        )  # fmt: skip
         self.fact(parent=None, cells=(Cell(None, self.dataset.identity, self.dataset.name),), lineage=lineage)
 
     def text(self) -> str:

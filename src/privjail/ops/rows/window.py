@@ -10,15 +10,20 @@ from privjail.plan.node import node
 from privjail.plan.rows import Rows
 
 WIDEST = 256
+FURTHEST = 2**31
 
 
 @node
 class Window(Rows):
-    """The same rows, each of which also sees ``before`` rows above it and ``after`` rows below it.
+    """The same rows, each of which sees the rows from ``before`` above it to ``after`` below it.
 
-    Distance: (2w - 1)·d with w = before + 1 + after. Read a row as the tuple of the w rows that it sees.
-    A row inserted at i is one new tuple, and changes the tuples of the w - 1 other rows that see it: one
-    insertion, and w - 1 replacements of two edits each.
+    Distance: (2w - 1)·d with w = before + 1 + after: w insertions and w - 1 deletions for an inserted row. Read a row
+    as the tuple of the w rows that it sees. An inserted row is seen in w tuples, and parts the w - 1 tuples that saw
+    the rows on both sides of it.
+
+    One of the two may be negative: a row then does not see itself. A column that is only shifted, by k rows, is such a
+    window with w = 1 (before = k, after = -k): some rows without a value, and the column without its last k values.
+    That is a column that is cut at one end: it moves by one row.
     """
 
     kind = "window"
@@ -28,14 +33,14 @@ class Window(Rows):
     after: int
 
     def __post_init__(self) -> None:
-        if self.before < 0 or self.after < 0 or self.before + self.after >= WIDEST:
-            raise PlanError(f"a window has between 1 and {WIDEST} rows")
-        reach = 2 * (self.before + 1 + self.after) - 1
-        self.start_base(
-            self.rows,
-            factor=None if self.rows.factor is None else self.rows.factor * reach,
-            cap=None if self.rows.cap is None else self.rows.cap * reach,
-        )
+        if not 0 <= self.before + self.after < WIDEST or max(abs(self.before), abs(self.after)) >= FURTHEST:
+            raise PlanError(f"a window has between 1 and {WIDEST} rows, less than {FURTHEST} rows away")
+        width = self.before + 1 + self.after
+        self.start_moved_base(self.rows, width, width - 1)
+
+    @property
+    def sees_itself(self) -> bool:
+        return self.before >= 0 and self.after >= 0
 
     def text(self) -> str:
         return f"window(-{self.before}, +{self.after})"

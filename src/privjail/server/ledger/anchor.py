@@ -1,8 +1,8 @@
-"""A note beside the ledger of its newest entry: what tells an older copy from the newest one.
+"""The anchor: a note of the newest entry, kept beside the ledger. It shows whether a ledger is an older copy.
 
-A note is written before its entry, but not synced: a process that ends leaves what it wrote, only a machine that
-ends does not. Each note says in which run of the machine it was written, and which entry was on disk by then, so
-that after a restart of the machine a ledger may lack what was not yet on disk, and nothing else.
+A note is written before its entry, but not synced: what a process wrote survives the end of the process, but not a
+crash of the machine. Each note says in which run of the machine it was written, and which entry was on disk by then.
+So after a restart of the machine a ledger may lack entries that were not yet on disk, and no others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,19 +20,19 @@ from privjail.server.ledger.events import Event, LedgerError, linked, rolled_bac
 
 PUT_BACK = "put anchor.0 and anchor.1 back, or see: privjail verify --help"
 ANOTHER = "the ledger's anchor belongs to another ledger, or to another copy of it"
-PAGE = 4096  # bytes of a note: written as one block, so that no crash leaves a part of it
+PAGE = 4096  # bytes of a note: it is written as one block, so a crash leaves all of it or nothing
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 NO_RUN = (
     f"{BOOT} cannot be read, so a restart of the machine cannot be told from one of the jail: each release is "
     "synced to disk four times, not once, and requests that a restart left unanswered may be given up as lost. "
     "Let the jail read this file: with systemd, no ProcSubset=pid in its unit; in a container, a /proc with /proc/sys."
 )
-UNSETTLED = "unsettled"  # instead of a run: what a restart of the machine may have taken was not looked for yet
+UNSETTLED = "unsettled"  # instead of a run: a restart of the machine was not yet dealt with
 
 
 @cache
 def machine_run() -> str:
-    """Which run of the machine this is; empty where the system does not say, and then everything is synced."""
+    """An id of this run of the machine (since boot). Empty if the system has none; then every write is synced."""
     try:
         return BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -41,17 +41,17 @@ def machine_run() -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """An entry, and the answer that was kept with it if it is an answer's."""
+    """An entry; for an entry of an answer, also the answer."""
 
     event: Event
     answer: bytes | None = None
     safe: int = 0  # the newest entry that was on disk when this was noted
-    run: str = ""  # of the machine, filled in when it is written; empty where the system does not say
+    run: str = ""  # id of the machine's run, filled in when the note is written; empty if there is none
 
     def spelled(self, run: str = "") -> bytes:
         event = self.event
         answer = "" if self.answer is None else f'"answer":"{base64.b64encode(self.answer).decode()}",'
-        # The body is spelled already; to spell it a second time would cost as much as all the rest.
+        # The body is already serialised; doing it again would cost as much as everything else here.
         text = (
             f'{{{answer}"hash":"{event.hash}","run":{spelled(run or self.run)},"safe":{self.safe},"seq":{event.seq},'
             f'"body":{event.text or spelled(event.body)}}}'
@@ -61,18 +61,18 @@ class Note:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A note that is not whole: a crash tore it, or something changed it."""
+    """A note is incomplete or damaged: by a crash while it was written, or by a change."""
 
 
 class Anchor:
-    """Two files that take turns, so that one of them is whole whenever the other is being written."""
+    """Two files, written in turn: one is always complete while the other is being written."""
 
     def __init__(self, folder: Path) -> None:
-        self._held: dict[int, int] = {}  # files that stay open: to open costs more than to write
+        self._held: dict[int, int] = {}  # files that stay open: opening costs more than writing
         self._files = (folder / "anchor.0", folder / "anchor.1")
 
     def write(self, slot: int, note: Note, sync: bool = True) -> None:
-        """Write a note; what is larger than a block, or changes the file's size, is always seen on disk."""
+        """Write a note. One that is larger than a block, or changes the file's size, is always synced."""
         run = note.run or machine_run()
         body = note.spelled(run)
         content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -88,7 +88,7 @@ class Anchor:
             _sync_folder(self._files[slot].parent)
 
     def _opened(self, slot: int) -> tuple[int, int]:
-        """The file that is there now, and its size: it may have been replaced or removed since it was opened."""
+        """The current file and its size: it may have been replaced or removed since it was opened."""
         path = self._files[slot]
         if slot in self._held:
             fd = self._held[slot]
@@ -133,7 +133,7 @@ class Anchor:
         return self.read(0), self.read(1)
 
     def restarted(self) -> bool:
-        """Whether the machine was restarted since a note was written, or an earlier restart is not settled."""
+        """Whether the machine was restarted since a note was written, or an earlier restart was not yet dealt with."""
         return _of_another_run(self.both())
 
 
@@ -141,58 +141,60 @@ def _of_another_run(notes: Iterable[Note | Damaged | None]) -> bool:
     return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in notes)
 
 
-def missing_entry(anchor: Anchor, events: list[Event]) -> Note | None:
+def missing_entry(anchor: Anchor, last: Event | None, hash_of: Callable[[int], str | None]) -> Note | None:
     """For notes that are written *before* their entry: the entry that a crash kept from being written, if any.
+
+    ``last``: the newest entry that the ledger has. ``hash_of``: the hash of one of its entries, by number.
 
     Entry n is noted in file n mod 2 before the entry is written. So a ledger that ends at entry n has a whole
     note of n in one file; the other holds n - 1, or n + 1 (noted, not written), or was torn by a crash while n + 1
     was being noted. Anything else is an older ledger, another ledger, or damage.
     """
-    count = len(events)
+    count = 0 if last is None else last.seq
     own, other = anchor.read(count % 2), anchor.read((count + 1) % 2)
     if (own is None and count) or (other is None and count > 1):
         raise LedgerError("an anchor of the ledger is gone", do=PUT_BACK)
     if _of_another_run((own, other)):
-        return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], events)
+        return _owed_after_restart([note for note in (own, other) if isinstance(note, Note)], last, hash_of)
     for note in (own, other):
         if isinstance(note, Note) and note.event.seq > count + 1:
             raise rolled_back(count, note.event.seq)
     ahead = isinstance(other, Note) and other.event.seq == count + 1
-    if count == 0:
+    if last is None:
         if not ahead:
             raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
     else:
-        _whole(own, events[-1])
+        _whole(own, last)
     if not isinstance(other, Note):
         return None
     if ahead:
-        return _next(other, events)
-    if other.event.seq != count - 1 or other.event.hash != events[count - 2].hash:
+        return _next(other, last)
+    if other.event.seq != count - 1 or other.event.hash != hash_of(count - 1):
         raise LedgerError(ANOTHER, do=PUT_BACK)
     return None
 
 
-def _owed_after_restart(notes: list[Note], events: list[Event]) -> Note | None:
+def _owed_after_restart(notes: list[Note], last: Event | None, hash_of: Callable[[int], str | None]) -> Note | None:
     """The same after the machine ended: notes may be older than the ledger, or newer by what was not on disk yet.
 
-    Nothing that was noted as being on disk may be missing, and no note may speak of another ledger.
+    No entry that a note says was on disk may be missing, and no note may belong to another ledger.
     """
-    count = len(events)
+    count = 0 if last is None else last.seq
     for note in notes:
         if note.safe > count:
             raise rolled_back(count, note.safe)
-        if note.event.seq <= count and events[note.event.seq - 1].hash != note.event.hash:
+        if note.event.seq <= count and hash_of(note.event.seq) != note.event.hash:
             raise LedgerError(ANOTHER, do=PUT_BACK)
     if not count and not any(note.event.seq == 1 for note in notes):
         raise LedgerError("the ledger is empty", do="put the newest copy of the ledger back")
     ahead = [note for note in notes if note.event.seq == count + 1]
-    return _next(ahead[0], events) if ahead else None
+    return _next(ahead[0], last) if ahead else None
 
 
-def _next(note: Note, events: list[Event]) -> Note:
+def _next(note: Note, last: Event | None) -> Note:
     """A note of the entry after the last one, if it continues the chain."""
-    if linked(events[-1] if events else None, note.event.body) != note.event:
-        raise rolled_back(len(events), note.event.seq)
+    if linked(last, note.event.body) != note.event:
+        raise rolled_back(0 if last is None else last.seq, note.event.seq)
     return note
 
 

@@ -1,4 +1,4 @@
-"""The ledger as one release sees it: charged in one piece, in amounts that stay small to write."""
+"""Charges one release to the durable ledger, all of it or nothing, in fractions of limited length."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FINE = 2**64
 
 
 class Denominators:
-    """What the ledger's fractions are over, by user and data set.
+    """The common denominator of the ledger's fractions, for each user and data set.
 
-    Amounts are exact, so that ten times 1/10 is 1. But sums of fractions with ever new denominators grow without end,
-    and would slow the ledger down for everybody; whoever has used up 1024 bits of them is charged in steps of 2**-64
-    from then on, rounded up.
+    Amounts are exact, so that ten times 1/10 is 1. But sums of fractions with ever new denominators grow without limit
+    and would slow the ledger down for everybody. A user whose common denominator would exceed 1024 bits is charged in
+    steps of 2**-64 instead, rounded up.
     """
 
     def __init__(self) -> None:
@@ -39,21 +39,20 @@ class Denominators:
 
 @dataclass
 class Progress:
-    """How far a release has come: what has to be done about it if it fails depends on that."""
+    """How far a release has come, which decides what happens if it fails."""
 
     deadline: Deadline
-    touched: bool = False  # data may have been looked at: what goes wrong now may depend on it
-    charged: bool = False  # it stands in the ledger
-    reserved: int = 0  # bytes of memory, until it ends
+    touched: bool = False  # data may have been read: an error from now on may depend on it
+    charged: bool = False  # the charge is in the ledger
+    reserved: int = 0  # bytes of memory, until the release ends
 
 
 @dataclass
 class Charging(RequestLedger):
-    """Charges a release while the clock does not tick.
+    """Charges a release while its deadline is held back.
 
-    A release that is charged to no cell depends on no data: its cost is 0, and any number of them costs 0. So it is not
-    entered, and its answer is not kept; if it is asked for again, noise is drawn anew. Else it would fill the disk for
-    nothing.
+    A release that is charged to no cell depends on no data: it costs 0, however often it is repeated. So neither the
+    release nor its answer is written, which would fill the disk for nothing; a repetition draws new noise.
     """
 
     limits: Limits

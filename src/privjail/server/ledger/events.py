@@ -1,20 +1,21 @@
-"""The ledger's events: everything that ever happened, in one chain that cannot be changed unnoticed.
+"""The ledger's events, in one hash chain: a change of an earlier event is noticed.
 
-Curators' decisions and analysts' charges are lines of one append-only log. Each line's hash covers the line
-before it, so a changed, missing or reordered line breaks the chain; the state is what all lines together say.
+Curators' decisions and analysts' charges are entries of one append-only log. Each entry's hash covers the entry
+before it, so a changed, missing or reordered entry breaks the chain. The state follows from all entries in order.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from privjail.errors import DPError
 
-VERSION = 3  # of a jail's folder and its ledger; 3: names of partitions have 256 bits
+VERSION = 4  # of a jail's folder and its ledger; 4: entries can be found by their request, and checkpoints
 GENESIS = "0" * 64
 SPELLER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -30,11 +31,11 @@ class Event:
     seq: int
     hash: str
     body: dict[str, Any]
-    text: str = field(default="", compare=False, repr=False)  # the body spelled, where it was just made
+    text: str = field(default="", compare=False, repr=False)  # the serialised body, if it was just made
 
 
 def spelled(body: dict[str, Any] | str) -> str:
-    """One spelling for one body."""
+    """The canonical text of a body."""
     return SPELLER.encode(body)
 
 
@@ -51,7 +52,7 @@ def linked(previous: Event | None, body: dict[str, Any]) -> Event:
 
 
 def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
-    """An event read from disk, if it continues the chain."""
+    """An event read from disk; raises if it does not continue the chain."""
     before = GENESIS if previous is None else previous.hash
     expected = 1 if previous is None else previous.seq + 1
     if seq != expected or not isinstance(text, str) or chained(before, expected, text) != hash_:
@@ -62,9 +63,15 @@ def checked(previous: Event | None, seq: Any, hash_: Any, text: Any) -> Event:
     return Event(expected, hash_, json.loads(text))
 
 
-def unanswered(events: list[Event]) -> set[tuple[str, str]]:
-    """The requests that were charged and may still be answered for the first time: (user, request id)."""
-    open_: set[tuple[str, str]] = set()
+CHECKPOINT = "checkpoint"
+
+
+def unanswered(events: Iterable[Event], before: Iterable[tuple[str, str]] = ()) -> set[tuple[str, str]]:
+    """The requests that were charged and may still be answered for the first time: (user, request id).
+
+    ``before``: those of which that was so before the first of these events.
+    """
+    open_ = set(before)
     for body in (event.body for event in events):
         match body.get("type"):
             case "charge":
@@ -74,6 +81,13 @@ def unanswered(events: list[Event]) -> set[tuple[str, str]]:
             case "lost":
                 open_.difference_update((user, request) for user, request in body["requests"])
     return open_
+
+
+def subject(body: dict[str, Any]) -> str | None:
+    """What an entry can be found by later: the request that it is about, or that it is a checkpoint."""
+    if "request" in body:
+        return f"{body['user']}/{body['request']}"
+    return CHECKPOINT if body.get("type") == CHECKPOINT else None
 
 
 def other_version(what: str) -> LedgerError:

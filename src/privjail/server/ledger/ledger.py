@@ -1,4 +1,4 @@
-"""The durable ledger: one writer at a time, checked and kept before any data is touched."""
+"""The durable ledger: one writer at a time; a charge is checked and stored before any data is read."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from privjail.budget.ledger import Charge
 from privjail.budget.notions import Cost, Notion
 from privjail.errors import PlanError
 from privjail.plan.cells import Cell
-from privjail.server.ledger.events import Event, LedgerError, spelled, texts
-from privjail.server.ledger.state import State
+from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
+from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
+from privjail.server.ledger.history import Checked, check_history, events_from
+from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 from privjail.server.limits import LimitError
 
 T = TypeVar("T")
-PATIENCE = 15.0  # seconds to wait for a shared ledger that was lost
-ENTRIES = 2_048  # bytes of the entries of one request, besides what its charge says and its answer
-REPEATS = 4  # times that a request is run again, because the jail ended or failed before it was answered
+PATIENCE = 15.0  # seconds to wait for a shared ledger whose connection was lost
+ENTRIES = 2_048  # bytes of the entries of one request, without the text of its charge and its answer
+REPEATS = 4  # times that a request is run again after the jail stopped or failed before the answer
 
 
 def dataset_of(cell: Cell) -> str:
@@ -31,26 +33,60 @@ def dataset_of(cell: Cell) -> str:
 
 
 class DurableLedger:
-    """Events on disk, and the state that they add up to in memory."""
+    """Events on disk, and in memory the state that follows from them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.RLock()
         self.state = State()
         self._broken = False
-        for event in store.start():
+        self._checkpoint = 0  # the number of the newest checkpoint
+        events = store.start()
+        if events and events[0].body.get("type") == CHECKPOINT:
+            self.state = unpack(store.kept(events[0].seq), events[0].body)
+            self._checkpoint = events[0].seq
+            del events[0]
+        for event in events:
             self._apply(event)
+        self._checkpoint_if_due()
 
     def _apply(self, event: Event) -> None:
-        """Every entry counts. One that is not understood stops the ledger: going on would forget what it says."""
+        """Apply an entry. One that is not understood stops the ledger: to go on would ignore it."""
         try:
             self.state.apply(event)
         except Exception:
             self._broken = True
             raise
+        if event.body["type"] == CHECKPOINT:
+            self._checkpoint = event.seq
+
+    def _checkpoint_if_due(self) -> None:
+        """Write the state down, if many entries were written since that was done last."""
+        last = self._store.last
+        if last is None or last.seq - self._checkpoint < EVERY:
+            return
+        event = None
+        with self._store.writing() as writing:
+            self._refresh()
+            if self._store.last is not None and self._store.last.seq - self._checkpoint >= EVERY:
+                packed = pack(self.state)
+                event = writing.append({"type": CHECKPOINT, "at": _now(), "sha256": sha256(packed)}, packed)
+        if event is not None:
+            self._apply(event)
+
+    def _request(self, user: str, request: str) -> RequestEntry | None:
+        """What is known of a request: in memory since the newest checkpoint, in the log before it."""
+        known = self.state.requests.get((user, request))
+        if known is not None or not self._checkpoint:
+            return known
+        rows = self._again(lambda: self._store.about(subject({"user": user, "request": request}) or ""))
+        past = State()
+        for row in rows:
+            past.follow(self._store.alone(row))
+        return past.requests.get((user, request))
 
     def refresh(self) -> None:
-        """Take in what others wrote."""
+        """Read the entries that other processes wrote."""
         with self._lock:
             self._again(self._refresh)
 
@@ -65,18 +101,19 @@ class DurableLedger:
         self.decide(lambda state: body)
 
     def decide(self, make: Callable[[State], dict[str, Any]]) -> None:
-        """Append a curator's decision that is made on the newest state: nothing can happen in between."""
+        """Append a curator's decision on the newest state. No other entry can come in between."""
         with self._lock:
             with self._store.writing() as writing:
                 self._refresh()
                 event = writing.append({"at": _now(), **make(self.state)})
             self._apply(event)
+            self._checkpoint_if_due()
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
                caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
-        """Charge a request once: check every limit and write it down, or raise and write nothing.
+        """Charge a request once: check every limit and write the charge, or raise and write nothing.
 
-        ``room`` says how much its answer takes at most, and how much may be kept for its user.
+        ``room``: the most bytes of its answer, and how many bytes may be kept for its user.
         """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
         said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
@@ -87,18 +124,18 @@ class DurableLedger:
             try:
                 with self._store.writing() as writing:
                     self._refresh()
-                    known = self.state.requests.get((user, request))
-                    if known is not None and known != digest:
+                    known = self._request(user, request)
+                    if known is not None and known.digest != digest:
                         raise PlanError("this request id was used before, for another request")
                     if known is None:
                         if room is not None:
                             room.check(self.state.kept[user] + kept)
-                        # Counted now, so that the limits are checked on what will be; taken back if it is not kept.
+                        # Added now, so that the limits are checked for the total; undone if the entry is not stored.
                         take_back = self.state.spend(user, listed, caps)
                         entry = self._charge(user, request, digest, said)
                         writing.append(entry)
-                    elif (user, request) not in self.state.answers:
-                        repeated = writing.append(self._repeat(user, request))
+                    elif known.answered is None:
+                        repeated = writing.append(self._repeat(user, request, known))
             except BaseException:
                 if take_back is not None:
                     take_back()
@@ -122,10 +159,10 @@ class DurableLedger:
             **said,
         }
 
-    def _repeat(self, user: str, request: str) -> dict[str, Any]:
+    def _repeat(self, user: str, request: str, known: RequestEntry) -> dict[str, Any]:
         """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
-        self._may_be_answered(user, request)
-        if self.state.repeats[user, request] >= REPEATS:
+        _may_be_answered(known)
+        if known.repeats >= REPEATS:
             raise LedgerError(
                 f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
                 do="ask for less at once, as a new request",
@@ -134,14 +171,19 @@ class DurableLedger:
 
     def give_up(self, user: str, request: str) -> None:
         """Enter that a request took too long and is not run again, unless it was answered."""
-        self._enter("given_up", user, request, lambda: (user, request) not in self.state.answers)
+
+        def unanswered() -> bool:
+            known = self._request(user, request)
+            return known is not None and known.answered is None
+
+        self._enter("given_up", user, request, unanswered)
 
     def failed(self, user: str, request: str) -> None:
         """Enter that a request failed after data was touched."""
         self._enter("failed", user, request, lambda: True)
 
     def _enter(self, what: str, user: str, request: str, holds: Callable[[], bool]) -> None:
-        """Append what became of a request, if that still holds."""
+        """Append what became of a request, if ``holds`` is still true in the newest state."""
 
         def once() -> None:
             event = None
@@ -156,19 +198,23 @@ class DurableLedger:
             self._again(once)
 
     def earlier(self, user: str, request: str, digest: str) -> bytes | None:
-        """What was answered when the same was asked before, if it was.
+        """The stored answer of an earlier run of the same request, or None.
 
-        What another jail has answered just now may not be known yet: then it is found when the answer is to be kept.
+        An answer that another jail gave a moment ago may not be read yet. Then it is found when ours is to be stored.
         """
         with self._lock:
-            return self.answer(user, request) if self.state.requests.get((user, request)) == digest else None
+            known = self._request(user, request)
+            return self.answer(user, request) if known is not None and known.digest == digest else None
 
     def answer(self, user: str, request: str) -> bytes | None:
-        """What was answered before. A request whose answer was lost is never answered anew: it may have been seen."""
+        """The stored answer. If it was lost, the request gets no new one: the analyst may have seen the old one."""
         with self._lock:
             self.refresh()
-            self._may_be_answered(user, request)
-            answered = self.state.answers.get((user, request))
+            known = self._request(user, request)
+            if known is None:
+                return None
+            _may_be_answered(known)
+            answered = known.answered
             if answered is None:
                 return None
             body = self._again(lambda: self._store.kept(answered.seq))
@@ -177,15 +223,18 @@ class DurableLedger:
         return body
 
     def keep_answer(self, user: str, request: str, body: bytes) -> bytes:
-        """Keep an answer before it is sent; the first one kept is the one that is sent."""
+        """Store an answer before it is sent. If one is already stored, that one is sent."""
         entry = {"type": "answer", "user": user, "request": request, "sha256": hashlib.sha256(body).hexdigest()}
 
         def once() -> bool:
             event = None
             with self._store.writing(synced=False) as writing:
                 self._refresh()
-                self._may_be_answered(user, request)
-                if (user, request) not in self.state.answers:
+                known = self._request(user, request)
+                if known is None:
+                    raise LedgerError("an answer can be kept only for a request that was charged")
+                _may_be_answered(known)
+                if known.answered is None:
                     event = writing.append(entry, body)
             if event is not None:
                 self._apply(event)
@@ -193,28 +242,15 @@ class DurableLedger:
 
         with self._lock:
             if self._again(once):
+                self._again(self._checkpoint_if_due)
                 return body
             kept = self.answer(user, request)
         if kept is None:
             raise LedgerError("the answer of this request could not be kept")
         return kept
 
-    def _may_be_answered(self, user: str, request: str) -> None:
-        """Refuse a request that is known to have no answer."""
-        if (user, request) in self.state.given_up:
-            raise LedgerError(
-                "this request took longer than this jail allows; it stays charged, and is not run again",
-                do="ask for less at once, as a new request",
-            )
-        if (user, request) in self.state.lost:
-            raise LedgerError(
-                "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
-                "been sent, so there is no other, and it stays charged",
-                do="ask again, as a new request",
-            )
-
     def _again(self, work: Callable[[], T]) -> T:
-        """Do what changes nothing if it was done already, again if the shared ledger is lost on the way."""
+        """Run an idempotent action, and repeat it if the connection to the shared ledger is lost meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -225,16 +261,54 @@ class DurableLedger:
                 time.sleep(0.2)
 
     def rows(self) -> list[Row]:
-        """All entries as they are stored."""
+        """All entries as stored."""
         return self._store.since(FIRST)
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are, as far as this process knows."""
+        return 0 if self._store.last is None else self._store.last.seq
+
+    def hash_of(self, seq: int) -> str | None:
+        """The hash of an entry, if there is one of this number."""
+        return self._again(lambda: self._store.hash_of(seq) if 0 < seq < 2**63 else None)
+
+    def newest(self, count: int, hidden: tuple[str, ...]) -> list[Event]:
+        """The newest entries, but for some types; each is checked against the one before it."""
+        reach = 3 * count
+        while True:
+            first = max(1, self.entries - reach)
+            found = [e for e in events_from(self._store, first) if e.body["type"] not in hidden]
+            if len(found) >= count or first == 1:
+                return found[-count:]
+            reach *= 4
+
+    def check(self, found_right: Callable[[Checked], None], resume: Checked | None) -> Checked:
+        """Check every entry, answer and checkpoint; see history.py."""
+        return check_history(self._store, found_right, resume)
 
     def close(self) -> None:
         self._store.close()
 
 
+def _may_be_answered(known: RequestEntry) -> None:
+    """Refuse a request that is known to have no answer."""
+    if known.given_up:
+        raise LedgerError(
+            "this request took longer than this jail allows; it stays charged, and is not run again",
+            do="ask for less at once, as a new request",
+        )
+    if known.lost:
+        raise LedgerError(
+            "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
+            "been sent, so there is no other, and it stays charged",
+            do="ask again, as a new request",
+        )
+
+
 @dataclass(frozen=True)
 class Room:
-    """How much an answer takes at most, and how much may be kept for its user: both in bytes."""
+    """The most bytes of an answer, and how many bytes may be kept for its user."""
 
     answer: int = 0
     most: int | None = None
@@ -255,7 +329,7 @@ class NotionOf:
 
 @dataclass
 class RequestLedger:
-    """The ledger as one request of one user sees it; what release.py charges."""
+    """The ledger for one request of one user: what release.py charges."""
 
     ledger: DurableLedger
     user: str

@@ -1,4 +1,4 @@
-"""What the events add up to: data sets, users, groups, grants, and what each has spent."""
+"""The state that follows from the events: data sets, users, groups, grants, and what each has spent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class DatasetEntry:
     unit: Unit
     notion: Notion
     fingerprint: str
-    columns: tuple[str, ...] = ()  # as the data has them, also those that the schema does not declare
+    columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
     removed: bool = False
+    entered: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # the entry that says all this
 
 
 @dataclass
 class UserEntry:
-    """Someone who may connect: the hash of a token, never the token."""
+    """A user who may connect, with the hash of the token; the token itself is not stored."""
 
     name: str
     token: str
@@ -48,28 +49,43 @@ class UserEntry:
 
 
 class Answered(NamedTuple):
-    """The hash of an answer, and the entry that it is kept with."""
+    """The hash of an answer, and the entry that it is stored with."""
 
     sha256: str
     seq: int
 
 
+RequestKey = tuple[str, str]  # a user, and the id that her client gave to a request
+
+
+@dataclass
+class RequestEntry:
+    """What became of a request that was charged."""
+
+    digest: str  # of what was asked for
+    answered: Answered | None = None
+    given_up: bool = False  # it took too long, and is not run again
+    lost: bool = False  # it was answered, perhaps, and the answer was lost
+    repeats: int = 0  # attempts after the first
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still be answered for the first time."""
+        return self.answered is None and not self.given_up and not self.lost
+
+
 @dataclass
 class State:
-    """Built by applying events one after another; nothing else changes it."""
+    """Changed only by applying events, one after another."""
 
     datasets: dict[str, DatasetEntry] = field(default_factory=dict)
     users: dict[str, UserEntry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)  # hash of the newest token of each user: her name
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     limits: dict[Scope, Cost | None] = field(default_factory=dict)
-    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit ever set, also where it was taken back
+    former: dict[Scope, Cost] = field(default_factory=dict)  # the last limit that was set, even if it was revoked
     trees: dict[Scope, CostTree] = field(default_factory=dict)
-    requests: dict[tuple[str, str], str] = field(default_factory=dict)  # (user, request id): digest of the request
-    answers: dict[tuple[str, str], Answered] = field(default_factory=dict)  # (user, request id): what was answered
-    lost: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): answered, perhaps, and lost
-    given_up: set[tuple[str, str]] = field(default_factory=set)  # (user, request id): took too long, not run again
-    repeats: Counter[tuple[str, str]] = field(default_factory=Counter)  # (user, request id): attempts after the first
+    requests: dict[RequestKey, RequestEntry] = field(default_factory=dict)  # without those that a checkpoint left out
     failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
     kept: Counter[str] = field(default_factory=Counter)  # bytes that the ledger keeps for each user
     releases: int = 0
@@ -87,22 +103,36 @@ class State:
             self._seq = event.seq
             act(body)
 
+    def follow(self, event: Event) -> None:
+        """Apply what an event says about one request, and nothing else that it says."""
+        self._seq = event.seq
+        if event.body["type"] == "charge":
+            self.requests[_key(event.body)] = RequestEntry(event.body["digest"])
+        elif event.body["type"] in ("answer", "repeat", "given_up"):
+            getattr(self, f"_on_{event.body['type']}")(event.body)
+
     def _on_init(self, body: dict[str, Any]) -> None:
-        """The first event: says what jail this is. Entries of another version may mean something else."""
+        """The first event identifies the jail. Entries of another version may mean something else."""
         if body.get("version") != VERSION:
             raise other_version("the ledger")
 
     def _on_anchor(self, body: dict[str, Any]) -> None:
-        """The curator had the anchor renewed: logged, since it may hide a rollback."""
+        """The curator renewed the anchor. It is logged, since it may hide a rollback."""
 
     def _on_dataset(self, body: dict[str, Any]) -> None:
+        entry = self.add_dataset(body)
+        self._set(("dataset", "", entry.name), entry.notion.limit)
+
+    def add_dataset(self, body: dict[str, Any]) -> DatasetEntry:
+        """A data set from the entry that added it; its limit may have been changed since."""
         name = body["name"]
         notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
         columns = tuple(body.get("columns", ()))
         entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
+        entry.entered = body
         self.datasets[name] = entry
-        self._set(("dataset", "", name), notion.limit)
+        return entry
 
     def _on_remove(self, body: dict[str, Any]) -> None:
         self.datasets[body["name"]].removed = True
@@ -134,7 +164,7 @@ class State:
     def charged(self, body: dict[str, Any]) -> None:
         """Note a request whose cost is counted."""
         with self._lock:
-            self.requests[body["user"], body["request"]] = body["digest"]
+            self.requests[_key(body)] = RequestEntry(body["digest"])
             self.kept[body["user"]] += body["kept"]
             self.releases += 1
 
@@ -146,27 +176,32 @@ class State:
                 self._tree(scope).add(steps, amounts(cost) or ())
 
     def _on_answer(self, body: dict[str, Any]) -> None:
-        self.answers[body["user"], body["request"]] = Answered(body["sha256"], self._seq)
+        self.requests[_key(body)].answered = Answered(body["sha256"], self._seq)
 
     def _on_repeat(self, body: dict[str, Any]) -> None:
         """A request that was charged, and was not answered, is run once more."""
-        self.repeats[body["user"], body["request"]] += 1
+        self.requests[_key(body)].repeats += 1
 
     def _on_given_up(self, body: dict[str, Any]) -> None:
         """A request took too long. It is not run again, so it will never be answered."""
-        self.given_up.add((body["user"], body["request"]))
+        self.requests[_key(body)].given_up = True
 
     def _on_failed(self, body: dict[str, Any]) -> None:
-        """A request failed after data was touched, which may have told something about the data."""
+        """A request failed after data was read: the failure itself may depend on the data."""
         self.failures[body["user"]] += 1
 
     def _on_pardon(self, body: dict[str, Any]) -> None:
-        """The curator looked into the failures of a user, and lets her go on."""
+        """The curator has looked into a user's failures, and allows her requests again."""
         del self.failures[body["name"]]
 
     def _on_lost(self, body: dict[str, Any]) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
-        self.lost.update((user, request) for user, request in body["requests"])
+        for user, request in body["requests"]:
+            self.requests[user, request].lost = True
+
+    def _on_checkpoint(self, body: dict[str, Any]) -> None:
+        """All of this was written down. Requests that are answered for good can be found in the log when asked for."""
+        self.requests = {key: entry for key, entry in self.requests.items() if entry.open or entry.lost}
 
     # -- asking
 
@@ -196,7 +231,7 @@ class State:
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
     def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
-        """Charge a release and return how to take it back; or refuse it, if a limit does not allow it, unchanged."""
+        """Charge a release and return a function that undoes it; or raise and change nothing, if a limit forbids it."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
         groups = self.groups_of(user)
@@ -230,7 +265,7 @@ class State:
         if kind == "user":
             limits.append(("block", caps.get(dataset)))
         for whose, limit in limits:
-            # A cap of a block is about the first number only, ε or ρ. Any other limit has all of them.
+            # The analyst's cap on a block limits only the first component, ε or ρ. Other limits have all components.
             strict = whose != "block"
             if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=strict)]):
                 most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)
@@ -239,6 +274,10 @@ class State:
                     f"({most}); nothing was charged",
                     do="use a smaller eps, or ask the curator for more",
                 )
+
+
+def _key(body: dict[str, Any]) -> RequestKey:
+    return body["user"], body["request"]
 
 
 def _whose(kind: str, who: str) -> str:

@@ -13,27 +13,37 @@ from typing import Any
 
 from privjail.faults import FILES, disk_fault
 from privjail.server.ledger.anchor import UNSETTLED, Anchor, Note, machine_run, missing_entry
-from privjail.server.ledger.events import Event, LedgerError, checked, linked, rolled_back, unanswered
+from privjail.server.ledger.checkpoint import unpack as checkpoint_state
+from privjail.server.ledger.events import (
+    CHECKPOINT,
+    Event,
+    LedgerError,
+    checked,
+    linked,
+    rolled_back,
+    subject,
+    unanswered,
+)
 
 Row = tuple[Any, Any, Any]
-RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would give out again what is spent"
-FIRST = -(2**63)  # below any entry, so that none is overlooked
+RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would allow spent budget to be spent again"
+FIRST = -(2**63)  # before the first entry
 
 
 class StoreLost(LedgerError):
-    """The connection to the ledger was lost. What was being written is there, or is not."""
+    """The connection to the ledger was lost. Whether the last write was stored is unknown."""
 
 
 class Store:
-    """An append-only chain of events; one that says what was answered has the answer beside it."""
+    """An append-only chain of events. The event of an answer is stored together with the answer."""
 
     def __init__(self) -> None:
         self.last: Event | None = None
 
     def writing(self, synced: bool = True) -> contextlib.AbstractContextManager[Writing]:
-        """One writer at a time, in this process and others; all that is appended is kept, or none of it.
+        """A transaction, one at a time among all processes: all that is appended is stored, or nothing.
 
-        What need not be ``synced`` may be lost if the machine ends, but not if only this process does.
+        Without ``synced``, entries may be lost in a crash of the machine, but not of this process.
         """
         raise TypeError
 
@@ -41,23 +51,53 @@ class Store:
         """The entry with this number, without its body, and all later ones."""
         raise TypeError
 
+    def batch(self, after: int, most: int) -> list[Row]:
+        """The next entries after one of them, at most so many."""
+        raise TypeError
+
     def kept(self, seq: int) -> bytes | None:
-        """The answer that was kept with an entry."""
+        """The answer that was kept with an entry, or the state that was kept with a checkpoint."""
+        raise TypeError
+
+    def quick_check(self) -> None:
+        """Look over the database itself, beside the entries."""
+
+    def about(self, what: str) -> list[Row]:
+        """The entries about one request, or all checkpoints; each can be checked alone (``alone``)."""
+        raise TypeError
+
+    def hash_of(self, seq: int) -> str | None:
+        """The hash of an entry, if there is one of this number."""
+        raise TypeError
+
+    def newest_checkpoint(self) -> int | None:
+        """The number of the newest checkpoint whose state is kept."""
         raise TypeError
 
     def start(self) -> list[Event]:
-        """Check the whole chain against itself and the anchor; all events, in order."""
+        """Check the chain against itself and the anchor; all events from the newest checkpoint on, in order."""
         raise TypeError
 
     def renew_anchor(self) -> None:
-        """Note the newest entry anew, whatever was noted before. Only a curator may decide this."""
+        """Write a new anchor for the newest entry, ignoring the old one. Only a curator may decide this."""
         raise TypeError
 
     def close(self) -> None:
         raise TypeError
 
+    def alone(self, row: Row) -> Event:
+        """One entry, checked against the hash of the one before it."""
+        seq = row[0]
+        before = self.hash_of(seq - 1) if isinstance(seq, int) and seq > 1 else None
+        return checked(None if before is None else Event(seq - 1, before, {}), *row)
+
+    def begin_at(self, seq: int | None) -> None:
+        """Let the next ``news`` begin with an entry; with the first one of all, if none is given."""
+        before = None if seq is None or seq <= 1 else self.hash_of(seq - 1)
+        self.last = None if seq is None or before is None else Event(seq - 1, before, {})
+
     def news(self) -> list[Event]:
-        """Events that were appended since the last call, by whomever; each is checked against the chain."""
+        """Events that any process appended since the last call, each checked against the chain."""
         rows = self.since(self.last.seq if self.last else FIRST)
         if self.last is not None:
             if not rows or rows[0][:2] != (self.last.seq, self.last.hash):
@@ -73,7 +113,7 @@ class Store:
 
 
 class Writing:
-    """A transaction: append and it is kept when the block ends."""
+    """A transaction: what is appended is stored when the block ends."""
 
     def __init__(self, store: Store, insert: Callable[[Event, bytes | None], None]) -> None:
         self._store, self._insert = store, insert
@@ -89,7 +129,7 @@ class Writing:
         return event
 
     def take_back(self) -> None:
-        """Forget what was appended; what others had written before stays known."""
+        """Drop what was appended; entries of others that were read before stay."""
         if self._before:
             self._store.last = self._before[0]
 
@@ -99,7 +139,8 @@ class Writing:
 
 
 TABLES = (
-    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BLOB)",
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, answer BLOB, subject TEXT)",
+    "CREATE INDEX events_subject ON events (subject) WHERE subject IS NOT NULL",
     *(
         f"CREATE TRIGGER events_{verb} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'append-only'); END"
         for verb in ("UPDATE", "DELETE")
@@ -108,7 +149,7 @@ TABLES = (
 
 
 class Guarded:
-    """SQLite's errors as ours. Their texts may quote what is stored, their names do not."""
+    """SQLite's errors as ours. Only their names are shown: their texts may quote stored data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -136,11 +177,11 @@ class Guarded:
 
 
 class SQLiteStore(Store):
-    """A file, write-ahead logged. An entry is synced to disk when it is committed, but for answers.
+    """An SQLite file with a write-ahead log. Entries are synced to disk when they are committed, except answers.
 
-    Each entry is noted in the anchor before it is written, so a copy of the file that lacks even one entry is told
-    from the newest one: the entry is written again from the note, or the copy is refused (see anchor.py).
-    An answer that was lost because the machine ended is never given anew: see decision 0006.
+    Each entry is noted in the anchor before it is written. So a copy of the file that lacks even one entry is noticed:
+    the entry is written again from the note, or the copy is refused (see anchor.py).
+    If a crash of the machine loses an answer, no new one is given: see decision 0006.
     """
 
     def __init__(self, folder: Path, new: bool = False) -> None:
@@ -148,8 +189,8 @@ class SQLiteStore(Store):
         self._anchor = Anchor(folder)
         self._lock, self._guarded = threading.RLock(), Guarded(folder)
         self._safe = 0  # the newest entry that is known to be on disk
-        self._run = ""  # what notes say of the machine's run, if not which one it is
-        self._version: int | None = None  # of the file, as SQLite counts the changes of others
+        self._run = ""  # written into notes instead of the machine's run, if set
+        self._version: int | None = None  # SQLite's counter of changes by other connections
         path = self._path = (folder / "ledger.sqlite").absolute()
         if new and (path.exists() or any(self._anchor.both())):
             raise LedgerError("there was a ledger here before", do="make the jail in a new folder")
@@ -170,28 +211,46 @@ class SQLiteStore(Store):
 
     def start(self) -> list[Event]:
         with self._lock, self._guarded:
-            if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
-                raise LedgerError("the ledger's database is damaged", do=RESTORE)
+            point = self.newest_checkpoint()
+            if point is None:
+                self.quick_check()
             # Inside a transaction, so that nobody else is between noting an entry and writing it.
             with self.writing() as writing:
+                self.begin_at(None if point is None else point - 1)
                 events = self.news()
                 self._sync_log()
                 restarted = self._anchor.restarted()
                 self._run = UNSETTLED if restarted else ""
-                note = missing_entry(self._anchor, events) if events or any(self._anchor.both()) else None
-                if note is not None:
-                    events.append(writing.append(note.event.body, note.answer))
-            return events if not restarted else events + self._settle(events)
+                anchored = self.last is not None or any(self._anchor.both())
+                noted = missing_entry(self._anchor, self.last, self.hash_of) if anchored else None
+                if noted is not None:
+                    events.append(writing.append(noted.event.body, noted.answer))
+            if restarted:
+                events += self._settle(events, point)
+            return events if point is None else events[1:]
 
-    def _settle(self, events: list[Event]) -> list[Event]:
+    def quick_check(self) -> None:
+        """Let SQLite look over its file."""
+        with self._lock, self._guarded:
+            if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise LedgerError("the ledger's database is damaged", do=RESTORE)
+
+    def _open_at(self, events: list[Event], point: int | None) -> set[tuple[str, str]]:
+        """The requests that may still be answered for the first time, after these events."""
+        if point is None:
+            return unanswered(events)
+        known = checkpoint_state(self.kept(point), events[1].body).requests
+        return unanswered(events[2:], [key for key, entry in known.items() if entry.open])
+
+    def _settle(self, events: list[Event], point: int | None) -> list[Event]:
         """After the machine ended: enter the answers that may have been sent as lost, and note the newest entries.
 
-        Until that is done every note says that it is not: whoever starts after a crash in between does it then.
-        Requests of after the restart, by another process that was quicker, are not among them.
+        Until this is done, every note says that it is not; so after another crash it is done at the next start.
+        Requests that another process has charged after the restart are not among the lost ones.
         """
         with self.writing() as writing:
             news = self.news()
-            lost = sorted(unanswered(events) - {(e.body.get("user"), e.body.get("request")) for e in news})
+            lost = sorted(self._open_at(events, point) - {(e.body.get("user"), e.body.get("request")) for e in news})
             self._note_anew([*events, *news])
             if lost and not any(event.body["type"] == "lost" for event in news):
                 news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
@@ -204,10 +263,11 @@ class SQLiteStore(Store):
     def _note_anew(self, events: list[Event]) -> None:
         self._sync_log()
         for event in events[-2:]:
-            self._anchor.write(event.seq % 2, Note(event, self.kept(event.seq), event.seq, self._run))
+            answer = None if subject(event.body) == CHECKPOINT else self.kept(event.seq)
+            self._anchor.write(event.seq % 2, Note(event, answer, event.seq, self._run))
 
     def _sync_log(self) -> None:
-        """See to it that what is read is on disk: a process may have ended after it wrote, before it synced."""
+        """Sync what is read: a process may have stopped after it wrote and before it synced."""
         try:
             fd = os.open(f"{self._path}-wal", os.O_RDONLY)
         except FileNotFoundError:
@@ -241,7 +301,7 @@ class SQLiteStore(Store):
                 self._db.execute("COMMIT")
             except BaseException:
                 writing.take_back()
-                self._version = None  # what is there now is read, not assumed
+                self._version = None  # read the current state again
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
@@ -249,18 +309,42 @@ class SQLiteStore(Store):
                 self._safe = self.last.seq
 
     def _insert(self, event: Event, answer: bytes | None) -> None:
+        about = subject(event.body)
+        noted = None if about == CHECKPOINT else answer  # a state can be large, and can be added up again
         try:
-            self._anchor.write(event.seq % 2, Note(event, answer, self._safe, self._run), sync=not machine_run())
+            self._anchor.write(event.seq % 2, Note(event, noted, self._safe, self._run), sync=not machine_run())
         except OSError as e:
             raise LedgerError(
                 f"the ledger's anchor cannot be written: {e.strerror}", do=FILES.get(e.errno or 0, ("", None))[1]
             ) from None
-        self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (event.seq, event.hash, event.text, answer))
+        entry = event.seq, event.hash, event.text, answer, about
+        self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", entry)
 
     def since(self, seq: int) -> list[Row]:
         query = "SELECT seq, hash, CASE WHEN seq > ? THEN body END FROM events WHERE seq >= ? ORDER BY seq"
         with self._lock, self._guarded:
             return self._db.execute(query, (seq, seq)).fetchall()
+
+    def batch(self, after: int, most: int) -> list[Row]:
+        query = "SELECT seq, hash, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        with self._lock, self._guarded:
+            return self._db.execute(query, (after, most)).fetchall()
+
+    def about(self, what: str) -> list[Row]:
+        query = "SELECT seq, hash, body FROM events WHERE subject = ? ORDER BY seq"
+        with self._lock, self._guarded:
+            return self._db.execute(query, (what,)).fetchall()
+
+    def hash_of(self, seq: int) -> str | None:
+        with self._lock, self._guarded:
+            row = self._db.execute("SELECT hash FROM events WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def newest_checkpoint(self) -> int | None:
+        query = "SELECT max(seq) FROM events WHERE subject = ? AND answer IS NOT NULL"
+        with self._lock, self._guarded:
+            found: int | None = self._db.execute(query, (CHECKPOINT,)).fetchone()[0]
+        return found
 
     def kept(self, seq: int) -> bytes | None:
         with self._lock, self._guarded:
@@ -270,6 +354,8 @@ class SQLiteStore(Store):
     def renew_anchor(self) -> None:
         with self.writing():
             self._run = UNSETTLED  # the old notes may have said that the machine was restarted
+            point = self.newest_checkpoint()
+            self.begin_at(None if point is None else point - 1)
             self._note_anew(self.news())
 
     def close(self) -> None:

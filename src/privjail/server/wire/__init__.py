@@ -1,1 +1,1 @@
-"""What travels: messages, and nodes encoded and decoded from their declared types."""
+"""The wire: messages, and the encoding and decoding of nodes by their declared types."""

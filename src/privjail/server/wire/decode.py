@@ -1,4 +1,4 @@
-"""From the wire to nodes: every field is checked against the type that the operation declares."""
+"""Decodes nodes from messages. Every field is checked against the type that the operation declares."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from privjail.plan.value import Value
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.wire.encode import IN_ONE_PIECE, LABELS, declared
 
-DIGITS = 640  # of a whole number, or of each part of a fraction: the finest float has 324
-PARAMETER_BITS = 384  # of each part of a parameter that is charged (eps, delta, rho): the ledger adds them up for ever
+DIGITS = 640  # digits of a whole number, or of each part of a fraction: the smallest float has 324
+PARAMETER_BITS = 384  # bits of each part of a charged parameter (eps, delta, rho), all of which the ledger adds up
 NO_PARAMETER = object()
-TEXT_BYTES = 1024  # of one text: a column can hold it in every row
+TEXT_BYTES = 1024  # bytes of one text: a column may hold it in every row
 NESTED = 3  # lists within lists
-LISTS = ("list", "reals", "wholes")  # the fields that are a list
-REPEATED = 1_000_000  # items of lists that are given once for several nodes, times the nodes
+LISTS = ("list", "reals", "wholes")  # kinds of fields that are a list
+REPEATED = 1_000_000  # items of the lists that several nodes share, times the number of nodes
 load_all()
 load_all_mechanisms()
 Known = Callable[[int], Node | None]
 
-# What a jail builds for its clients: what this package has, and what the process that serves has accepted.
+# What a jail builds for its clients: operations of this package, and those that the serving process has accepted.
 KINDS: dict[str, type[Node]] = {}
 MECHANISMS: dict[str, type[Mechanism]] = {}
 
 
 def accept(*classes: type[Node] | type[Mechanism]) -> None:
-    """Build these operations and mechanisms for clients. Nothing that a client sends leads here."""
+    """Allow clients to use these operations and mechanisms. Only the serving program can call this."""
     for cls in classes:
         if issubclass(cls, Mechanism):
-            declared_parameters(cls)  # or it cannot be sent
+            declared_parameters(cls)  # raises if it cannot be sent
             MECHANISMS[cls.kind] = cls
         elif issubclass(cls, (Rows, Expr, Value)):
             KINDS[cls.kind] = cls
@@ -59,7 +59,7 @@ accept(*[cls for cls in mechanisms.registry.values() if cls.__module__.startswit
 
 
 class Malformed(PlanError):
-    """A message that no client of ours sends."""
+    """A message that our own client never sends."""
 
 
 def parse(message: Any, body: bytes) -> Any:
@@ -116,7 +116,7 @@ def fraction(spelled: str) -> Fraction:
 def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[Any, ...]]]:
     """The operation that a message names, and the fields of each of its nodes, of the types that it declares.
 
-    They are looked up one node at a time: a node may refer to those before it in the same message.
+    The fields are decoded one node at a time: a node may refer to earlier ones in the same message.
     """
     cls = KINDS.get(message.kind)
     if cls is None:
@@ -133,7 +133,7 @@ def nodes(message: pb.Node, known: Known) -> tuple[type[Node], Iterator[tuple[An
 
 
 def _check_several(message: pb.Node, count: int) -> None:
-    """A short message must not stand for more work than a long one."""
+    """Refuse a short message that would cause more work than a long one could."""
     which = [sent.WhichOneof("value") for sent in message.fields]
     if not {"nodes", "each"} & set(which):
         raise Malformed(f"{message.kind}: several nodes need a field that is given for each of them")
@@ -151,10 +151,10 @@ class Reader:
     def __init__(self, kind: str, type_: Any) -> None:
         self._kind, self._is_label = kind, type_ == LABELS
         self._fits = _fitting(type_)
-        self._good: set[type] = set()  # types of nodes that are known to fit
+        self._good: set[type] = set()  # node types that were found to fit
 
     def column(self, sent: pb.Field, count: int, known: Known) -> Iterator[Any]:
-        """The field of each of several nodes."""
+        """One field, for each of several nodes."""
         which = sent.WhichOneof("value")
         if which not in ("nodes", "each"):
             return repeat(self.read(sent, known), count)
@@ -174,7 +174,7 @@ class Reader:
             yield found
 
     def one(self, sent: pb.Field, known: Known) -> Any:
-        """The field of a node that comes alone."""
+        """One field, for a single node."""
         match sent.WhichOneof("value"):
             case "node":
                 return next(self._nodes((sent.node,), known))
@@ -198,7 +198,7 @@ def _readers(cls: type[Node]) -> list[Reader]:
 
 
 def make(cls: Any, values: tuple[Any, ...]) -> Any:
-    """A node or mechanism from its fields; it derives its own facts, and refuses what makes no sense."""
+    """Build a node or mechanism. It derives its own facts, and refuses fields that make no sense."""
     try:
         made = cls(*values)
     except DPError:
@@ -241,7 +241,7 @@ def _field(message: pb.Field, known: Known, depth: int = 0) -> Any:
 
 
 def _numbers(items: Any) -> tuple[Lit, ...]:
-    """A list that was sent in one piece."""
+    """A list of numbers that was sent as one packed field."""
     if len(items) > IN_ONE_PIECE:
         raise Malformed(f"more than {IN_ONE_PIECE} numbers in one piece")
     return tuple(map(Lit.of, items))
@@ -263,7 +263,7 @@ def _label(message: pb.Field, depth: int = 0) -> Any:
 
 
 def _fitting(type_: Any) -> Callable[[Any], bool]:
-    """Whether a value is of a declared type, as a function that is made once."""
+    """A function that checks whether a value is of a declared type. It is built once for each type."""
     origin, inner = typing.get_origin(type_), typing.get_args(type_)
     if type_ == LABELS:
         return lambda value: isinstance(value, tuple)
@@ -321,7 +321,7 @@ def _parameter(sent: pb.Field, type_: type, optional: bool) -> Any:
     return NO_PARAMETER
 
 
-@lru_cache(maxsize=1024)  # of strings that are short, or they would have been refused
+@lru_cache(maxsize=1024)  # the strings are short: longer ones were refused before
 def _fraction(spelled: str) -> Fraction:
     return fraction(spelled)
 

@@ -1,4 +1,4 @@
-"""From nodes to the wire."""
+"""Encodes nodes as messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privjail.server.wire import privjail_pb2 as pb
 
 Ids = Callable[[Any], int]  # the number of a node
 LABELS = tuple[Any, ...]  # the declared type of a vector's public labels
-IN_ONE_PIECE = 200_000  # numbers of a list: 8 bytes on the wire are hundreds in memory
+IN_ONE_PIECE = 200_000  # numbers in one packed list: 8 bytes on the wire become hundreds in memory
 
 
 @cache
@@ -78,7 +78,7 @@ def label(value: Any) -> pb.Field:
 
 
 def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
-    """Nodes of one kind, which have the numbers from ``first`` on."""
+    """A message for nodes of one kind, numbered from ``first``."""
     cls = type(several[0])
     if isinstance(several[0], Source):
         return pb.Node(id=first, kind=cls.kind, fields=[pb.Field(dataset=several[0].dataset.name)])
@@ -91,7 +91,7 @@ def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
 
 
 def _in_one_piece(value: Any, ids: Ids) -> pb.Field:
-    """A field directly in a node. Numbers of one type go in one piece: a message for each takes far longer."""
+    """A field of a single node. Numbers of one type are packed into one field, which is far faster."""
     if not isinstance(value, tuple) or not 0 < len(value) <= IN_ONE_PIECE:
         return field(value, ids)
     types = {each.type_ if type(each) is Lit else None for each in value}
@@ -103,7 +103,7 @@ def _in_one_piece(value: Any, ids: Ids) -> pb.Field:
 
 
 def _column(values: tuple[Any, ...], ids: Ids) -> pb.Field:
-    """One field of several nodes: the same for all, or one for each."""
+    """One field of several nodes: one value for all, or one for each."""
     first = values[0]
     if values.count(first) == len(values):  # nodes are compared by identity
         return _in_one_piece(first, ids)
@@ -119,10 +119,10 @@ def _labels(values: tuple[Any, ...]) -> pb.Field:
 
 
 def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
-    """The nodes below some others, and these, that are not known: in groups of one kind, each after what it refers to.
+    """The given nodes and all below them that the jail does not know yet, in groups of one kind, inputs first.
 
-    What is known is known by its id(). Constants travel inside their node. A node stands with those of its kind, one
-    group after the last of its inputs, or in the same group if they are of its kind too.
+    ``known`` holds the id() of each known node. Constants are sent inside the nodes that use them. A node is put into a
+    group of its kind right after the group of its last input, or into the same group if that has the same kind.
     """
     places: dict[Node, int] = {}
     groups: dict[tuple[int, type[Node]], list[Node]] = {}

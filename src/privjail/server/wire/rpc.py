@@ -1,12 +1,12 @@
-"""gRPC, loaded with settings of ours that it reads once, when it is loaded.
+"""Loads gRPC with our settings, which it reads once, on import.
 
-It waits for the network as it did before version 1.80. Since then each message passes through threads of an event
-engine, which takes a third of a small round trip's time. The price: nobody but a thread that waits for a call reads
-from the network, so a lost connection comes back only while a call waits for it (see channel.py).
+The event engine, which gRPC uses since version 1.80, is switched off: passing each message through its threads takes a
+third of the time of a small round trip. The price: only threads that wait for a call read from the network, so a lost
+connection is restored only while a call waits for it (see channel.py).
 
-It writes errors to stderr, but not each handshake that failed: an analyst gets an exception that says so.
+gRPC's log level is set to errors, without failed handshakes: for those the analyst gets an exception.
 
-A program that has loaded gRPC before, or that has set these variables itself, keeps what it has.
+If the program has already loaded gRPC, or has set these variables itself, nothing is changed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from importlib.metadata import PackageNotFoundError, version
 
 WITHOUT_ENGINE = {"GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener"}
 ERRORS_ONLY = {"GRPC_VERBOSITY": "ERROR"}
-KNOWN = range(80, 86)  # minor versions of gRPC 1 that have these switches; to others they would be a warning
+KNOWN = range(80, 86)  # minor versions of gRPC 1 that have these switches; others would print a warning
 
 
 def _known() -> bool:
     try:
         major, minor = map(int, version("grpcio").split(".")[:2])
-    except (PackageNotFoundError, ValueError):  # a program that was packed without its packages' descriptions
+    except (PackageNotFoundError, ValueError):  # the program was packed without package metadata
         return False
     return major == 1 and minor in KNOWN
 
@@ -38,7 +38,7 @@ def _settings() -> Iterator[None]:
         yield
     finally:
         for name in ours:
-            del os.environ[name]  # other programs that are started from here choose for themselves
+            del os.environ[name]  # child processes must not inherit these settings
 
 
 with _settings():

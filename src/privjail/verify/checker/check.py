@@ -129,6 +129,8 @@ def read_column(node: int, kind: str, fields: list[Any], certificate: Certificat
             domain = certificate.data_sets[source.parameters[0]].domain(name)
             return Column(node, kind, fields, domain, source.node)
         case "carried", [Rows(kind="slice" | "group_head" | "window") as into, Column() as column]:
+            if into.kind == "window" and min(into.parameters) < 0:
+                raise Refuted("a row of this window does not see itself")
             domain = column.domain
         case "lag", [Rows(kind="window") as into, Column() as column, k]:
             before, after = into.parameters

@@ -51,6 +51,8 @@ class Numbers:
     cells: tuple[Cell, ...]  # the parts of the data that it depends on
     has_constant_bound: bool  # some part of its distance is a constant, not a multiple of η
     monotone: bool
+    net: Distance | None = None  # a bound on the change of any element and of the sum of all, if a better one is known
+    one_moves: bool = False  # at most one element moves, whatever one privacy unit does
     norms: Callable[[str], Distance] | None = None  # a bound on the whole vector in each norm, if rows have one
 
     def element_distances(self) -> list[Distance]:
@@ -58,6 +60,8 @@ class Numbers:
 
     def joint(self, norm: str) -> Distance:
         """The distance of the whole vector in L1 (the sum over elements) or L∞ (the largest element)."""
+        if norm == "linf" and self.net is not None:
+            return self.net
         if self.sum_of_changes is not None:
             return self.sum_of_changes
         if self.norms is not None:
@@ -74,7 +78,7 @@ class Numbers:
 
     def one_number(self, distance: Distance) -> "Numbers":
         """A single number that depends on the same data."""
-        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance, norms=None)
+        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance, net=None, norms=None)
 
 
 def common_grid(*grids: Fraction) -> Fraction:
@@ -90,10 +94,12 @@ def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
     """Counts of rows, or sums of a column, for each combination of the keys' values.
 
     One edited row is in at most one group, and moves it by 1 or by at most max(|low|, |high|). So the sum of all
-    changes is at most that times the distance of the rows. One group is moved by the edits in its own cell only. The
-    vector is monotone if at most one row is edited and all values have the same sign.
+    changes is at most that times the distance of the rows. One group is moved by the edits in its own cell only, and
+    by what comes in less what goes out; so is a single number, and the sum of all groups. The vector is monotone if
+    at most one row is edited, or if rows only come in and all values have the same sign.
     """
-    most_per_row, grid, one_sign = summand(column)
+    low, high, grid = summand(column)
+    most_per_row, net = max(-low, high), rows.sum_distance(low, high)
     values = [key.domain.keys() for key in keys]
     if not all(values):
         raise Refuted("a key has no finite list of values")
@@ -101,25 +107,29 @@ def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
 
     def distance_of_group(i: int) -> Distance:
         """The values of the keys for element i; those of the last key change fastest."""
+        if rows.cap is not None:
+            return net
         steps: list[Step] = []
         for key, its_values in zip(reversed(keys), reversed(values), strict=True):
             i, position = divmod(i, len(its_values))
             steps.insert(0, Step(rows.base, key.node, its_values[position]))
         return tuple(LinearForm(x.constant, {c.extended(*steps): v for c, v in x.coefficients.items()}) for x in whole)
 
-    size, monotone = prod(map(len, values)), one_sign and rows.edits <= 1
-    return Numbers(size, distance_of_group, whole, grid, rows.cells, rows.cap is not None, monotone)
+    size, one_moves = prod(map(len, values)), rows.edits <= 1
+    monotone = one_moves or (not rows.deleted and (low >= 0 or high <= 0))
+    found = Numbers(size, distance_of_group, whole, grid, rows.cells, rows.cap is not None, monotone, net, one_moves)
+    return found if keys else found.one_number(net)
 
 
-def summand(column: Column | None) -> tuple[Fraction, Fraction, bool]:
-    """What one row adds to a count or sum: the largest absolute value, the grid, and whether it has only one sign."""
+def summand(column: Column | None) -> tuple[Fraction, Fraction, Fraction]:
+    """The least and the most that one row adds to a count or sum, and the grid."""
     if column is None or column.domain.type == "boolean":
-        return ONE, ONE, True
+        return (ONE if column is None else Fraction(0)), ONE, ONE
     domain = column.domain
     if domain.type not in ("Int64", "Float64") or inf in (-domain.low, domain.high):
         raise CannotCheck("a sum needs numbers with two bounds")
     largest_value = Fraction(max(-domain.low, domain.high))
-    return largest_value, sum_grid(largest_value, domain.type), domain.low >= 0 or domain.high <= 0
+    return Fraction(domain.low), Fraction(domain.high), sum_grid(largest_value, domain.type)
 
 
 def sum_grid(largest_value: Fraction, type_: str) -> Fraction:
@@ -142,17 +152,18 @@ def vector_sum(rows: Rows, columns: list[Column]) -> Numbers:
 
 
 def distinct(rows: Rows, key: Column) -> Numbers:
-    """How many values of a key occur: one edited row makes at most one appear or disappear."""
-    return tally(rows, [key], None).one_number(rows.distance)
+    """How many values of a key occur: an inserted row makes at most one appear, a deleted row one disappear."""
+    return tally(rows, [key], None).one_number(rows.sum_distance(ONE, ONE))
 
 
 def quantile_scores(rows: Rows, points: list[Any], below: Fraction, above: Fraction, target: Fraction) -> Numbers:
     """How good each candidate is as a quantile: -max(0, too_high, too_low), where both are sums of ±``below`` for
     rows on one side of the candidate, ±``above`` for rows on the other, and ±``target``.
 
-    One edited row moves every score by at most the larger weight. Some rise and some fall.
+    So each score moves like a sum to which a row adds between -``above`` and ``below``. Some rise and some fall.
     """
-    each, grid = times(rows.distance, max(abs(below), abs(above))), common_grid(below, above, abs(target))
+    each = rows.sum_distance(min(below, -above), max(below, -above))
+    grid = common_grid(below, above, abs(target))
     return Numbers(len(points), lambda _: each, None, grid, rows.cells, rows.cap is not None, monotone=False)
 
 
@@ -166,12 +177,13 @@ def public_number(value: Fraction) -> Numbers:
 
 def scale(a: Numbers, factor: Fraction) -> Numbers:
     """a·c moves |c| times as far; all in one direction if a did."""
-    size, whole, norms = abs(factor), a.sum_of_changes, a.norms
+    size, whole, net, norms = abs(factor), a.sum_of_changes, a.net, a.norms
     return replace(
         a,
         norms=None if norms is None else lambda norm: times(norms(norm), size),
         element_distance=lambda i: times(a.element_distance(i), size),
         sum_of_changes=None if whole is None else times(whole, size),
+        net=None if net is None else times(net, size),
         grid=a.grid * size or ONE,
     )
 
@@ -182,8 +194,9 @@ def offset(a: Numbers, constant: Fraction) -> Numbers:
 
 
 def absolute(a: Numbers) -> Numbers:
-    """| |x| - |y| | ≤ |x - y|. Not monotone: a number below 0 that grows has a shrinking absolute value."""
-    return replace(a, monotone=False)
+    """| |x| - |y| | ≤ |x - y|. A number below 0 that grows has a shrinking absolute value: so monotone only if at most
+    one element moves."""
+    return replace(a, monotone=a.one_moves)
 
 
 def element(a: Numbers, i: int) -> Numbers:
@@ -199,8 +212,8 @@ def element(a: Numbers, i: int) -> Numbers:
 
 
 def total(a: Numbers) -> Numbers:
-    """The sum of all elements moves by at most their L1 distance."""
-    return a.one_number(a.joint("l1"))
+    """The sum of all elements moves by at most their L1 distance, or by what is known of the sum itself."""
+    return a.one_number(a.joint("l1") if a.net is None else a.net)
 
 
 def extreme(a: Numbers) -> Numbers:
@@ -214,10 +227,12 @@ def add(a: Numbers, b: Numbers) -> Numbers:
     The bound on the sum is used if both vectors depend on the same cells. Otherwise the distances of the elements are
     used, which take into account that edits in one cell are not in another.
     """
-    both, x, y = None, a.sum_of_changes, b.sum_of_changes
+    both, net, x, y = None, None, a.sum_of_changes, b.sum_of_changes
     if x is not None and y is not None and (a.size == 1 or terms(x) == terms(y)):
         both = plus(x, y)
-    return combined([a, b], a.size, lambda i: plus(a.element_distance(i), b.element_distance(i)), both)
+        net = plus(x if a.net is None else a.net, y if b.net is None else b.net)
+    made = combined([a, b], a.size, lambda i: plus(a.element_distance(i), b.element_distance(i)), both)
+    return replace(made, net=net)
 
 
 def terms(distance: Distance) -> tuple[set[Cell], bool]:

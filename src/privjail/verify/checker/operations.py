@@ -11,12 +11,12 @@ Each function has the operation's fields as its arguments, with the value of the
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from math import ceil, exp, floor, inf, log, sqrt
 from typing import Any
 
 from privjail.verify.checker.domains import Domain
-from privjail.verify.checker.reading import HIGHEST_INT, same_value
+from privjail.verify.checker.reading import HIGHEST_INT, LOWEST_INT, same_value
+from privjail.verify.checker.texts_and_dates import DATE_PARTS, concat, date_part, text
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 
@@ -118,7 +118,7 @@ def arithmetic(_: Labels, operator: str, a: Any, b: Any) -> Any:
             return a / b
         case "//":
             return a // b if exact else float(floor(a / b))
-        case "%" if exact:  # of floats it is not defined in a plan
+        case "%":
             return a % b
     raise CannotCheck(f"the arithmetic operator {operator!s:.40} for these types")
 
@@ -176,7 +176,10 @@ def categorise(_: Labels, a: Any, categories: list[Any], ordered: int) -> Any:
 
 
 def cast(labels: Labels, a: Any, to: str) -> Any:
-    """Python's conversion. Of texts, only the labels "True" and "False" of a category can become boolean."""
+    """Python's conversion. Of texts, only the labels "True" and "False" of a category can become boolean.
+
+    A moment is its number of microseconds. A unit in brackets says what whole numbers count; they stay what they are.
+    """
     match to:
         case "string":
             return str(a)
@@ -188,35 +191,9 @@ def cast(labels: Labels, a: Any, to: str) -> Any:
             return {"True": True, "False": False}.get(str(a))
         case "boolean" if type(a) is not str:
             return bool(a)
+    if to.endswith("]") and type(a) is int:
+        return a
     raise CannotCheck(f"a cast to {to!s:.40} from this type")
-
-
-def text(_: Labels, name: str, a: str, arguments: list[Any]) -> Any:
-    """Functions of a text."""
-    match name:
-        case "len":
-            return len(a)
-        case "contains":
-            return arguments[0] in a
-        case "slice":
-            return a[arguments[0] : arguments[1]]
-        case "lower" | "upper" | "strip" | "startswith" | "endswith":
-            return getattr(a, name)(*arguments)
-    raise CannotCheck(f"the text function {name!s:.40}")
-
-
-DATE_PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59),
-              "second": (0, 59), "dayofweek": (0, 6), "dayofyear": (1, 366)}  # fmt: skip
-
-
-def date_part(_: Labels, name: str, moment: int) -> int:
-    """The year of a moment. Other parts are covered by ``results_in_between``; here one value of their range stands."""
-    if name != "year":
-        return DATE_PARTS[name][0]
-    try:
-        return (datetime(1970, 1, 1) + timedelta(microseconds=moment)).year
-    except OverflowError:
-        raise CannotCheck("a moment outside of the years 1 to 9999") from None
 
 
 SEES_NULLS: dict[str, Callable[..., Any]] = {
@@ -225,7 +202,8 @@ SEES_NULLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 NULL_IF_AN_INPUT_IS: dict[str, Callable[..., Any]] = {
     "not": negate, "compare": compare, "arithmetic": arithmetic, "function": function, "clip": clip, "cut": cut,
-    "recode": recode, "categorise": categorise, "cast": cast, "text": text, "part": date_part,
+    "recode": recode, "categorise": categorise, "cast": cast, "text": text, "concat": concat,
+    "part": date_part,
 }  # fmt: skip
 ROW_WISE = {*SEES_NULLS, *NULL_IF_AN_INPUT_IS}
 CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a filter's condition is evaluated through
@@ -237,15 +215,26 @@ CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a
 def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> list[Any]:
     """The extreme results of operations that are not monotone between critical values (see domains.py).
 
-    Remainder by b: from 0 to b - 1 (b + 1 if b is negative). Length of a text: unbounded. Parts of a date other than
-    the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond every calendar:
-    the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer).
+    Remainder by b: from 0 to b - 1 (b + 1 if b is negative); of floats, from 0 to b. Length of a text, number of
+    matches: unbounded. A match may be there or not; a text that is not there, or would be too long, is null. Parts of a
+    date other than the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond
+    every calendar: the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer);
+    as whole numbers they fill 64 bits.
     """
-    if kind == "text" and fields[0] == "len":
+    if kind == "text" and fields[0] in ("len", "count"):
         return [HIGHEST_INT]
+    if kind == "text" and fields[0] == "matches":
+        return [False, True]
+    if kind == "concat" or kind == "text" and fields[0] in ("replace", "part", "extract", "substitute"):
+        return [None]
     if kind == "arithmetic" and fields[0] == "%":
         divisors = [b for b in inputs[1].critical_values([]) if b]
+        if "Float64" in (inputs[0].type, inputs[1].type):
+            return [0.0, *map(float, divisors)]
         return [0, *(b - 1 if b > 0 else b + 1 for b in divisors)]
+    if kind == "cast" and inputs[0].type == "datetime64[us]":
+        ends = ((inputs[0].low == -inf, LOWEST_INT), (inputs[0].high == inf, HIGHEST_INT))
+        return [end for unbounded, end in ends if unbounded]
     if kind == "part":
         low, high = inputs[0].low == -inf, inputs[0].high == inf
         nulls = [None] if low or high else []

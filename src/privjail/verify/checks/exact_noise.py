@@ -166,6 +166,7 @@ def _within(ratio: Fraction, name: str) -> bool:
 
 def _drawn_as_stated(channel: Channel, table: list[Law], n: int = 40_000) -> bool:
     import numpy as np
+
     from privjail.verify.checks.fit import fits
 
     last = channel.domain.size - 1

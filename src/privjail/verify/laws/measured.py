@@ -13,6 +13,7 @@ from itertools import permutations, product
 from math import factorial
 
 import numpy as np
+
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.weights import BITS, Kept
 from privjail.verify.laws.intervals import as_balls, ball

@@ -1,0 +1,1 @@
+"""Know the price before you pay: a program runs on made-up rows, and nothing is charged."""

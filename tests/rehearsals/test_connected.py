@@ -1,0 +1,43 @@
+"""A rehearsal beside a jail: the schema is the jail's, the ledger does not move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import privjail as pj
+from privjail import pandas as pd
+
+from ..server.jails import make_jail, serving
+
+
+def program(df: pd.PrivDataFrame) -> None:
+    df.shape[0].reveal(eps=0.5)
+    df.groupby("sex")["age"].median(eps=0.25)
+    pj.noisy_max(df["sex"].value_counts(sort=False), eps=0.125)
+
+
+def test_the_rehearsal_of_a_connected_program_costs_nothing_and_tells_the_price(tmp_path: Path) -> None:
+    make_jail(tmp_path, grant=2)
+    with serving(tmp_path):
+        pj.connect(tmp_path / "ann.privjail")
+        try:
+            with pj.rehearsal(rows=300) as inside:
+                program(pd.read_csv("census"))
+            df = pd.read_csv("census")
+            with pj.rehearsal(rows=300) as bill:
+                program(df)
+                assert pj.consumed_privacy_budget() == {"census": pytest.approx(0.875)}
+            assert pj.consumed_privacy_budget()["census"] == 0 and pj.budget_left()["census"] == 2
+            program(df)
+            assert pj.consumed_privacy_budget()["census"] == bill.total["census"] == inside.total["census"] == 0.875
+            assert pj.budget_left()["census"] == 1.125 and bill.left["census"] == 2 and bill.fits
+            with pj.rehearsal() as again:
+                program(df)
+                program(df)
+            assert not again.fits and "TOO MUCH" in repr(again)
+            answer = df["age"].mean(eps=0.25)
+            assert answer.error() > 0 and pj.history()["answer"].iloc[-1] == float(answer)
+        finally:
+            pj.disconnect()
