@@ -11,8 +11,8 @@ Import ListNotations.
     An expression computes one value from one row. A table with a new, changed or dropped column is [map f] of the
     old one, whatever [f] computes. *)
 
-(* op: arithmetic carried cast categorise clip column compare concat constant cut fillnull function isin isnull logic not
-   nullwhere part recode text where *)
+(* op: arithmetic carried cast categorise clip column compare concat constant cut dot fillnull function isin isnull logic
+   not nullwhere part recode row_scale text truncate where *)
 Theorem expressions_keep_the_distance : forall (A B : Type) (f : A -> B) ins del l r,
   Script ins del l r -> Script (map f ins) (map f del) (map f l) (map f r).
 Proof. induction 1; simpl; constructor; auto. Qed.

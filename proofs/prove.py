@@ -27,6 +27,7 @@ FILES = (
     "Groups",
     "Values",
     "Numbers",
+    "Vectors",
     "Certified",
     "Cells",
     "Budget",

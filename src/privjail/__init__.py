@@ -30,6 +30,7 @@ from privjail.errors import (  # noqa: E402
     SchemaError,
 )
 from privjail.notebook import short_tracebacks  # noqa: E402
+from privjail.numpy.array import clip_norm, normalize  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.records import history  # noqa: E402
 from privjail.rehearsals.run import rehearsal  # noqa: E402
@@ -75,6 +76,7 @@ __all__ = [
     "budget",
     "budget_left",
     "certify",
+    "clip_norm",
     "connect",
     "consumed_privacy_budget",
     "disconnect",
@@ -88,6 +90,7 @@ __all__ = [
     "min",
     "noisy_max",
     "noisy_min",
+    "normalize",
     "plot",
     "raise_gc_threshold",
     "rehearsal",

@@ -21,6 +21,8 @@ from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.ops.columns.logic import Logic, Not
 from privjail.ops.numbers.combine import ColumnStack, Stack
+from privjail.ops.columns.norms import Dot, RowScale, Truncate
+from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
 from privjail.ops.rows.slice import Slice
@@ -117,6 +119,12 @@ class Program:
                 return Recode(self.x, ((Lit.of("a"), Lit.of(2)), (Lit.of("b"), Lit.of(-1))), 0)
         return Arithmetic("-", Constant(Lit.of(0)), y)
 
+    def clipped(self, y: Any) -> list[Any]:
+        """A row of three columns, scaled to a norm."""
+        columns = (y, Arithmetic("*", y, y), Dot((y, y), (Lit.of(0.5), Lit.of(-3.0))))
+        scale = RowScale(columns, Lit.of(self.pick.choice((0.5, 2.0))), self.pick.choice(("1", "2", "inf")))
+        return [Truncate(Arithmetic("*", each, scale)) for each in columns if each.domain.bounded]
+
     def values(self) -> list[Any]:
         rows, x, y = self.rows, self.x, self.y
         assert isinstance(y.domain, IntDomain)
@@ -126,6 +134,7 @@ class Program:
         return [
             *found,
             Distinct(rows, x),
+            VectorSum(rows, (y, *self.clipped(y))),
             QuantileScores(rows, y, (Lit.of(0), Lit.of(0.5), Lit.of(1)), half, Fraction(1), half),
         ]
 

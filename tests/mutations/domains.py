@@ -20,6 +20,7 @@ from tests.ops import (
     test_function,
     test_isin,
     test_logic,
+    test_norms,
     test_datetime_part,
     test_recode,
     test_text,
@@ -284,6 +285,24 @@ MUTATIONS = [
         "lengths of bytes",
         {"ops.columns.text:Text.polars": lambda right: lambda s, c: c.str.len_bytes() if s.f == "len" else right(s, c)},
         test_text.test_text_functions_in_the_small_world,
+    ),
+    Mutation(
+        "a row is scaled to a longer one",
+        {"ops.columns.norms:RowScale.aimed": always(property(lambda s: s.bound.value * (1 + 2.0**-39)))},
+        lambda: test_norms.check_scaled_to_the_bound((3.0, 4.0), 1.0),
+    ),
+    Mutation(
+        "truncation rounds to the nearest step",
+        {
+            "ops.columns.norms:Truncate.polars": always(lambda s, c: (c / s.grid).round() * s.grid),
+            "ops.columns.norms:Truncate.python": always(lambda s, x: round(x / s.grid) * s.grid),
+        },
+        test_norms.test_truncation_moves_by_almost_a_step,
+    ),
+    Mutation(
+        "a weighted sum is as large as its first column",
+        {"ops.columns.norms:Dot._range": always(lambda s, nullable: FloatDomain(nullable, -6.0, 8.0))},
+        test_norms.test_a_weighted_sum_reaches_both_ends,
     ),
     Mutation(
         "NaN is a constant",

@@ -15,6 +15,7 @@ from tests.ops import (
     test_combine,
     test_quantile_scores,
     test_tally,
+    test_vector_sum,
 )
 
 from . import rows
@@ -130,6 +131,33 @@ MUTATIONS = [
             "ops.numbers.tally:Tally.__post_init__": derived(lambda s: {"monotone": True}),
         },
         test_combine.test_numbers_in_the_small_world,
+    ),
+    Mutation(
+        "rows are rounded to the nearest step",
+        {"ops.numbers.vector_sum:on_grid": always(lambda column: True)},
+        test_vector_sum.test_a_bound_is_not_claimed_for_columns_that_do_not_have_it,
+    ),
+    Mutation(
+        "a column counts once, however often it is there",
+        {"ops.numbers.vector_sum:Counter": always(set)},
+        lambda: test_vector_sum.test_vector_sums_in_the_small_world(),
+    ),
+    Mutation(
+        "a sum of blocks is as long as the longest",
+        {"ops.numbers.vector_sum:added": always(lambda blocks: max(blocks))},
+        test_vector_sum.test_vector_sums_in_the_small_world,
+    ),
+    Mutation(
+        "two edits move a vector like one",
+        {"plan.value:RowVectors._times": always(lambda self, norm: norm)},
+        lambda: test_vector_sum.check_value(
+            test_vector_sum.VectorSum(
+                test_vector_sum.TWO_EACH.source,
+                tuple(test_vector_sum.clipped([test_vector_sum.TWO_EACH.column("x")], 1.0)),
+            ),
+            [((), (("ann", 1), ("ann", 1)))],
+            test_vector_sum.TWO_EACH.source,
+        ),
     ),
     # the engine
     Mutation(

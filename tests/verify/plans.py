@@ -40,6 +40,8 @@ from privjail.ops.numbers.combine import (
     Stack,
     Total,
 )
+from privjail.ops.columns.norms import Dot, RowScale, Truncate
+from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
 from privjail.ops.rows.slice import Slice
@@ -246,6 +248,8 @@ class Plans:
             return QuantileScores(
                 rows, self.number(columns, 1), points, Fraction(pick.randint(0, 2), 2), Fraction(1, 3), Fraction(2)
             )
+        if kind == 2:
+            return VectorSum(rows, tuple(self.row(columns)))
         keys = tuple(self.label(columns) for _ in range(pick.choice((0, 0, 1, 1, 2))))
         value = None
         if kind > 4:
@@ -253,6 +257,28 @@ class Plans:
             if pick.random() < 0.8:
                 value = Clip(value, Lit.of(pick.choice((-3, 0))), Lit.of(pick.choice((1, 10))))
         return Tally(rows, keys, value)
+
+    def row(self, columns: dict[str, Any]) -> list[Any]:
+        """Columns of one vector sum: clipped rows, one-hot columns, products of these, and columns of any range."""
+        pick = self.pick
+        plain = [Clip(self.number(columns, 1), Lit.of(-3), Lit.of(10)) for _ in range(pick.randint(1, 3))]
+        plain.append(Dot(tuple(plain), tuple(Lit.of(pick.choice((0.5, -2.0, 0.0))) for _ in plain)))
+        bound = pick.choice((1.0, 0.1, 40.0))
+        scale = RowScale(tuple(plain), Lit.of(bound), pick.choice(("1", "2", "inf")))
+        short = [Truncate(Clip(Arithmetic("*", x, scale), Lit.of(-bound), Lit.of(bound))) for x in plain]
+        hot = [Compare("==", columns["c"], Lit.of(key)) for key in pick.sample("abc", 2)]
+        match pick.randrange(6):
+            case 0:
+                return plain[:-1]
+            case 1:
+                return [*short, *hot]
+            case 2:
+                return [Truncate(Arithmetic("*", u, v)) for u in short for v in short]
+            case 3:
+                return [Truncate(Arithmetic("*", u, Cast(h, "Float64"))) for u in short for h in hot]
+            case 4:
+                return [pick.choice(short) for _ in range(3)]
+        return short
 
     def scalar(self) -> Any:
         value = self.tried(self.simple)

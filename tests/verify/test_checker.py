@@ -98,7 +98,7 @@ def test_it_is_plain_enough_to_be_read() -> None:
             bool(line.strip()) and not line.lstrip().startswith("#") and i not in explained for i, line in lines
         )
 
-    assert code <= 1200, f"{code} lines besides docstrings, comments and blank ones"
+    assert code <= 1350, f"{code} lines besides docstrings, comments and blank ones"
 
 
 # -- broken rules

@@ -68,6 +68,7 @@ from privjail.statistics.mean import means
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
+    from privjail.numpy.array import PrivArray
 
 T = TypeVar("T")
 MOST_NAMED = 10  # columns of a wide table, in an error
@@ -113,6 +114,11 @@ class PrivDataFrame(Operators):
     def _ipython_key_completions_(self) -> list[Any]:
         """What an editor offers after ``df["``."""
         return list(self._exprs)
+
+    def _like(self, array: PrivArray) -> Any:
+        if array.ndim != 2 or array._cells.shape != (len(self._exprs),):
+            return array
+        return self._new(dict(zip(self._exprs, array._flat, strict=True)))
 
     def _expr(self, name: Any) -> Expr:
         if isinstance(name, Prisoner):
@@ -418,6 +424,8 @@ class PrivDataFrame(Operators):
         if isinstance(value, PrivSeries):
             rows, exprs = same_rows((value._rows, value._expr), *((self._rows, e) for e in self._exprs.values()))
             return self._new(dict(zip(self._exprs, exprs[1:], strict=True)) | {name: exprs[0]}, rows)
+        if type(value).__name__ == "PrivArray" and isinstance(value, Prisoner):
+            return self._assigned_array(name, value)
         if isinstance(value, Prisoner):
             raise PlanError(f"column {name!r} cannot be set to a private number or table")
         if isinstance(value, (list, tuple, dict, set, range)) or hasattr(value, "__array__") and value.ndim:
@@ -431,6 +439,12 @@ class PrivDataFrame(Operators):
                 do="make values of a column missing with .mask(condition)",
             )
         return self._new(self._exprs | {name: Constant(literal(value))})
+
+    def _assigned_array(self, name: Any, array: Any) -> Self:
+        """What numpy made of columns, as a column."""
+        if array.ndim != 1:
+            raise PlanError(f"column {name!r} cannot be set to an array of {array.ndim} axes", do="use X[:, i]")
+        return self._assigned(name, PrivSeries(array._rows, array._flat[0], name))
 
     def _with_mask(self, expr: Expr, condition: PrivSeries, value: Any) -> Expr:
         if condition._rows is not self._rows:

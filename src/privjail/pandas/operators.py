@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from privjail.pandas.priced import priced
 from privjail.prisoner import Prisoner
+
+if TYPE_CHECKING:
+    from privjail.numpy.array import PrivArray
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
@@ -267,7 +270,40 @@ class Operators(Prisoner):
                 if left is self:
                     return self._operate(op, right)
                 return self._operate(_MIRROR[op], left) if op in _MIRROR else self._operate(op, left, flip=True)
-        return self._refuse(f"numpy.{name}")
+        from privjail.numpy.protocol import ufunc as call
+
+        found = call(self, ufunc, method, inputs, kwargs)
+        return self._like(found) if method == "__call__" and name != "matmul" else found
+
+    def _like(self, array: PrivArray) -> Any:
+        """An array as the column or table that it was made of."""
+        return array
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``numpy.where(column > 5, 1, 0)``, ``numpy.histogram(column, …)``, …"""
+        from privjail.numpy.protocol import function
+
+        return function(self, func, args, kwargs)
+
+    def to_numpy(self) -> PrivArray:
+        """A private array: its first axis is the rows, which stay private.
+
+        >>> df[["age", "days"]].to_numpy().ndim
+        2
+        """
+        from privjail.numpy.array import asarray
+
+        found: PrivArray = asarray(self)
+        return found
+
+    @property
+    def values(self) -> PrivArray:
+        """The same as .to_numpy().
+
+        >>> df[["age", "days"]].values.ndim
+        2
+        """
+        return self.to_numpy()
 
 
 def _plain(x: Any) -> bool:

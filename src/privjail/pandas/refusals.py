@@ -42,8 +42,8 @@ _TABLE: list[tuple[str, str, str, str]] = [
     ("all", _FORMULA, 'compute with whole columns: `df["a"] / (df["b"] + 1)`, `df["a"].where(df["a"] > 10, 0)`, '
      '`df["g"].map({"x": 1, "y": 2})`', "transform combine select"),
     ("all", _LOOK, _RELEASE,
-     "to_csv to_parquet to_dict to_list tolist to_numpy to_json to_string to_markdown to_html to_excel to_sql "
-     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard values "
+     "to_csv to_parquet to_dict to_list tolist to_json to_string to_markdown to_html to_excel to_sql "
+     "to_pickle to_records to_latex to_xarray to_feather to_hdf to_orc to_stata to_xml to_iceberg to_clipboard "
      "array items iterrows itertuples iteritems item get pop style list struct sparse"),
     ("all", "rows take up memory in the jail, and how much is private", 'the types are public: `df.dtypes`',
      "info memory_usage nbytes"),

@@ -61,6 +61,7 @@ from privjail.statistics.variance import deviation, variance
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedSeries
+    from privjail.numpy.array import PrivArray
     from privjail.pandas.frame import PrivDataFrame
     from privjail.pandas.groups import PrivSeriesGroupBy
 
@@ -154,6 +155,9 @@ class PrivSeries(Operators):
         return facts_html(Prisoner.__repr__(self), self._rows, {Text(self.name): self._expr})
 
     # -- operators
+
+    def _like(self, array: PrivArray) -> Any:
+        return self._new(array._flat[0]) if array.ndim == 1 else array
 
     def _operate(self, op: Text, other: Any, flip: bool = False) -> Self:
         if isinstance(other, Prisoner) or isinstance(self._expr.domain, (TimeDomain, OrdinalDomain)):

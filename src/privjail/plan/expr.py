@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -53,6 +53,7 @@ class Expr(Node):
         """The SQL term, given the dialect (engines/sql/dialect.py) and the terms of the inputs."""
         raise engine_gap(f"the operation {self.kind!r}", sql.name)
 
+    shared: ClassVar[bool] = False  # many columns are computed from it: an engine should compute it once
     sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
 
     def python(self, *inputs: Any) -> Any:
@@ -74,17 +75,17 @@ def column_steps(expression: Expr) -> list[Expr]:
     return list(inputs_first((expression,), attrgetter("inputs")))
 
 
-def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1) -> int:
+def held_at_once(order: list[Expr], size: Callable[[Expr], int] = lambda each: 1, known: Container[Expr] = ()) -> int:
     """The most columns (or bytes of a row) that are held at the same time while they are computed in this order.
 
-    A fact of the plan: each column is dropped after its last use.
+    A fact of the plan: each column is dropped after its last use. What is ``known`` is not computed here.
     """
-    uses = Counter(each for node in order for each in set(node.inputs))
+    uses = Counter(each for node in order if node not in known for each in set(node.inputs))
     held = most = 0
     for node in order:
         held += size(node)
         most = max(most, held)
-        for each in set(node.inputs):
+        for each in set(node.inputs) if node not in known else ():
             uses[each] -= 1
             if not uses[each]:
                 held -= size(each)

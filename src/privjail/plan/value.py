@@ -154,6 +154,47 @@ class AllMove(Sensitivity):
         return self.each
 
 
+@dataclass(frozen=True, eq=False)
+class RowVectors(Sensitivity):
+    """A sum of one vector for each row. One edit of the rows adds or removes one such vector.
+
+    ``largest`` bounds the elements of one row's vector, ``norms`` bounds it in L1, L2 (squared) and L∞. Edits add up
+    (triangle inequality), so each norm of the sum moves by at most the rows' distance times that bound.
+    """
+
+    rows: Distance
+    largest: tuple[Number, ...]
+    norms: tuple[Number, Number, Number]
+
+    @property
+    def size(self) -> int:
+        return len(self.largest)
+
+    def at(self, i: int) -> Distance:
+        return self.rows * self.largest[i]
+
+    def _times(self, norm: Number) -> Number | None:
+        return (self.rows * norm).value
+
+    @cached_property
+    def l1(self) -> Number | None:
+        return self._times(self.norms[0])
+
+    @cached_property
+    def l2(self) -> Number | None:
+        return self._times(sqrt_up(self.norms[1]))
+
+    @cached_property
+    def linf(self) -> Number | None:
+        return self._times(self.norms[2])
+
+    def sum(self) -> Distance:
+        return self.rows * self.norms[0]
+
+    def peak(self) -> Distance:
+        return self.rows * self.norms[2]
+
+
 class Facts(NamedTuple):
     """How far a value can move, and where.
 

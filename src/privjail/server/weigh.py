@@ -19,7 +19,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, classes, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
-from privjail.plan.value import AllMove, OneMoves, PerElement, Sensitivity, Value
+from privjail.plan.value import AllMove, OneMoves, PerElement, RowVectors, Sensitivity, Value
 from privjail.server.limits import Limits
 
 NODE, CELL, LABEL, FORM = 1_000, 700, 64, 200
@@ -129,6 +129,8 @@ def _joint(joint: Sensitivity) -> int:
             return _distance(whole) + _distance(net)
         case AllMove(_, each):
             return _distance(each)
+        case RowVectors(rows, largest, _):
+            return _distance(rows) + FORM * len(largest)
     raise TypeError(f"{type(joint).__name__} has no weight")
 
 

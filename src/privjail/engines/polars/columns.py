@@ -7,7 +7,7 @@ are already computed (batches.py and engine.py): both have the same operators.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from math import prod
 from typing import Any
 
@@ -94,28 +94,34 @@ def pieces(length: int, row_bytes: int) -> list[tuple[int, int]]:
     return [(length * i // n, length * (i + 1) // n) for i in range(n)]
 
 
-def stepwise(order: list[Expr], length: int, leaf: Callable[[Expr, int, int], pl.Series]) -> pl.Series:
+def stepwise(
+    order: list[Expr], length: int, leaf: Callable[[Expr, int, int], pl.Series], known: Container[Expr] = ()
+) -> pl.Series:
     """The same, node by node, for so many rows at a time that all columns that are needed at once stay small.
 
-    ``leaf`` gives the rows from … to … of a column that is not computed from others.
+    ``leaf`` gives the rows from … to … of a column that is not computed from others, or that is ``known``.
     """
-    found = [_stepwise(order, start, stop, leaf) for start, stop in pieces(length, held_at_once(order, width))]
+    at_once = pieces(length, held_at_once(order, width, known))
+    found = [_stepwise(order, start, stop, leaf, known) for start, stop in at_once]
     return found[0] if len(found) == 1 else pl.concat(found, rechunk=True)
 
 
-def _stepwise(order: list[Expr], start: int, stop: int, leaf: Callable[[Expr, int, int], pl.Series]) -> pl.Series:
+def _stepwise(
+    order: list[Expr], start: int, stop: int, leaf: Callable[[Expr, int, int], pl.Series], known: Container[Expr]
+) -> pl.Series:
     """Rows from … to … of a column. Each column before it is dropped after its last use."""
     length = stop - start
-    uses = Counter(each for node in order for each in set(node.inputs))
+    uses = Counter(each for node in order if node not in known for each in set(node.inputs))
     held: dict[Expr, pl.Series] = {}
     for node in order:
-        if node.inputs:
+        computed = bool(node.inputs) and node not in known
+        if computed:
             frame = pl.DataFrame({str(i): held[each] for i, each in enumerate(node.inputs)})
             built = node.polars(*(pl.col(str(i)) for i in range(len(node.inputs))))
             held[node] = spread(frame.select(built.alias("x"))["x"], length)
         else:
             held[node] = leaf(node, start, stop)
-        for each in set(node.inputs):
+        for each in set(node.inputs) if computed else ():
             uses[each] -= 1
             if not uses[each]:
                 del held[each]

@@ -44,7 +44,7 @@ from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.expr import Expr, column_steps
+from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
@@ -185,16 +185,25 @@ class PolarsEngine(Engine):
         if key not in self._cache:
             base = expression.base
             length = size or 0 if base is None else self._size(base)
-            order = column_steps(expression)
-            if at_once(order):
+            order, shared = self._with_shared(expression)
+            if not shared and at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
-                column = checked(stepwise(order, length, partial(self._leaf, length)), expression)
+                column = checked(stepwise(order, length, partial(self._leaf, length, shared), shared), expression)
             if base is None:
                 return column
             self._cache.put(key, column, int(column.estimated_size()))
         found: pl.Series = self._cache[key]
         return found
+
+    def _with_shared(self, expression: Expr) -> tuple[list[Expr], dict[Expr, pl.Series]]:
+        """The steps to a column, and the columns among them that many others share: those are computed alone."""
+
+        def below(each: Expr) -> tuple[Expr, ...]:
+            return () if each.shared and each is not expression and each.base is not None else each.inputs
+
+        order = list(inputs_first((expression,), below))
+        return order, {each: self._column(each) for each in order[:-1] if each.shared and each.base is not None}
 
     def _compute(self, expressions: list[Expr]) -> None:
         """Several columns of a data set in one go, and not one by one when they are asked for."""
@@ -221,8 +230,10 @@ class PolarsEngine(Engine):
             frame = pl.DataFrame(leaves if leaves or base is not None else {ROW: np.zeros(length)})
         return spread(frame.select([to_polars(order).alias("x")])["x"], length)
 
-    def _leaf(self, length: int, leaf: Expr, start: int, stop: int) -> pl.Series:
-        """Rows from … to … of a column that is not computed from others of its base."""
+    def _leaf(self, length: int, shared: dict[Expr, pl.Series], leaf: Expr, start: int, stop: int) -> pl.Series:
+        """Rows from … to … of a column that is not computed from others of its base, or that was computed before."""
+        if leaf in shared:
+            return shared[leaf].slice(start, stop - start)
         if isinstance(leaf, (Carried, Lag)):
             assert leaf.base is not None
             k = leaf.k if isinstance(leaf, Lag) else 0

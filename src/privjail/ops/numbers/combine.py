@@ -8,9 +8,9 @@ from operator import add
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.plan.distance import Distance, show
+from privjail.plan.distance import Distance, Number, show
 from privjail.plan.node import LONGEST, Node, node, set_frozen
-from privjail.plan.value import AllMove, Facts, OneMoves, PerElement, Sensitivity, Value, common_grid
+from privjail.plan.value import AllMove, Facts, OneMoves, PerElement, RowVectors, Sensitivity, Value, common_grid
 
 SHOWN = 4  # elements of a vector, in its text
 
@@ -349,7 +349,14 @@ def _scaled(joint: Sensitivity, size: Fraction) -> Sensitivity:
             return OneMoves(n, whole * size, lambda i: element(i) * size, net * size)
         case AllMove(n, each):
             return AllMove(n, each * size)
+        case RowVectors(rows, largest, norms):
+            return RowVectors(rows, tuple(x * size for x in largest), _norms_times(norms, size))
     return PerElement(tuple(joint.at(i) * size for i in range(joint.size)))
+
+
+def _norms_times(norms: tuple[Number, Number, Number], size: Number) -> tuple[Number, Number, Number]:
+    """Of L1, L2 squared and L∞."""
+    return norms[0] * size, norms[1] * size * size, norms[2] * size
 
 
 def _added(a: Sensitivity, b: Sensitivity) -> Sensitivity:

@@ -24,7 +24,7 @@ ROWS = {"source", "filter", "sort", "slice", "window", "group_head"}
 READ_COLUMNS = {"column", "carried", "lag"}
 NUMBERS = {
     "tally", "distinct", "quantile_scores", "public_number", "scale", "offset", "absolute", "element", "total",
-    "extreme", "add", "stack", "column_stack",
+    "extreme", "add", "stack", "column_stack", "vector_sum",
 }  # fmt: skip
 
 
@@ -150,6 +150,8 @@ def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
     match kind, fields:
         case "tally", [Rows() as input_, [*keys], column]:
             return numbers.tally(input_, keys, column)
+        case "vector_sum", [Rows() as input_, [*columns]]:
+            return numbers.vector_sum(input_, columns)
         case "distinct", [Rows() as input_, Column() as key]:
             return numbers.distinct(input_, key)
         case "quantile_scores", [Rows() as input_, Column(), [*points], below, above, target]:

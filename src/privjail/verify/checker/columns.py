@@ -11,6 +11,7 @@ from math import inf, prod
 from typing import Any
 
 from privjail.verify.checker.domains import Domain
+from privjail.verify.checker.norms import OF_ROWS, row_results
 from privjail.verify.checker.operations import (
     CONDITIONS,
     NULL_IF_AN_INPUT_IS,
@@ -44,9 +45,9 @@ class Column:
 
 def row_wise_column(node: int, kind: str, fields: list[Any], domain: Domain) -> Column:
     """A column that is computed from others, row by row."""
-    if kind not in ROW_WISE:
+    if kind not in ROW_WISE | OF_ROWS:
         raise CannotCheck(f"operation {kind!r}")
-    inputs = tuple(x for x in fields if isinstance(x, Column))
+    inputs = tuple(x for each in fields for x in (each if isinstance(each, list) else [each]) if isinstance(x, Column))
     known = {each.node: each for column in inputs for each in column.with_ancestors}
     base = next((column.base for column in inputs if column.base is not None), None)
     return Column(node, kind, fields, domain, base, inputs, tuple(known[i] for i in sorted(known)))
@@ -67,7 +68,8 @@ def check_domain(column: Column) -> bool:
 
     The operation is carried out for all combinations of critical values: see domains.py for why that is enough.
     """
-    claimed, seen = column.domain, all_results(column)
+    claimed = column.domain
+    seen = row_results(column.kind, column.fields) if column.kind in OF_ROWS else all_results(column)
     if not all(claimed.contains(x) for x in seen):
         raise Refuted("the claimed domain does not hold all that can come out")
     ends_are_reached = {claimed.low, claimed.high} - {-inf, inf} <= set(seen)

@@ -114,12 +114,20 @@ def vertices(distances: Iterable[Distance]) -> list[frozenset[Cell]]:
 def largest_euclidean(distances: list[Distance]) -> Number:
     """The largest Euclidean norm of a vector whose elements have these distances.
 
-    The square root is rounded down, by less than 2**-100: that much the certificate may be below it.
+    The square root is rounded down, by less than 2**-100: that much the certificate may be below it. If each distance
+    is a multiple c·η of one cell, the sum of squares at a vertex is Σ c²·η, since η is 0 or 1 there: a linear form.
     """
     largest_square: Number = ZERO
-    for chosen in vertices(distances):
-        moves = [max(form.at(chosen) for form in distance) for distance in distances]
-        largest_square = max(largest_square, sum((x * x for x in moves), ZERO))
+    if all(len(d) == 1 and not d[0].constant and len(d[0].coefficients) <= 1 for d in distances):
+        squares: dict[Cell, Number] = defaultdict(lambda: ZERO)
+        for form in (form for distance in distances for form in distance):
+            for cell, c in form.coefficients.items():
+                squares[cell] += c * c
+        largest_square = LinearForm(ZERO, dict(squares)).largest()
+    else:
+        for chosen in vertices(distances):
+            moves = [max(form.at(chosen) for form in distance) for distance in distances]
+            largest_square = max(largest_square, sum((x * x for x in moves), ZERO))
     if not isinstance(largest_square, Fraction):
         return inf
     scale = 1 << 128 + largest_square.denominator.bit_length()

@@ -29,6 +29,7 @@ from privjail.verify.checker.distances import (
     plus,
     times,
 )
+from privjail.verify.checker.norms import row_norm
 from privjail.verify.checker.reading import bound, number, truth
 from privjail.verify.checker.rows import Rows
 from privjail.verify.checker.verdict import CannotCheck, Number, Refuted, Report
@@ -52,6 +53,7 @@ class Numbers:
     monotone: bool
     net: Distance | None = None  # a bound on the change of any element and of the sum of all, if a better one is known
     one_moves: bool = False  # at most one element moves, whatever one privacy unit does
+    norms: Callable[[str], Distance] | None = None  # a bound on the whole vector in each norm, if rows have one
 
     def element_distances(self) -> list[Distance]:
         return [self.element_distance(i) for i in range(self.size)]
@@ -62,17 +64,21 @@ class Numbers:
             return self.net
         if self.sum_of_changes is not None:
             return self.sum_of_changes
+        if self.norms is not None:
+            return self.norms(norm)
         each = self.element_distances()
         return maximum(each) if norm == "linf" else reduce(plus, each, NO_DISTANCE)
 
     def sensitivity(self, norm: str) -> Number:
+        if norm == "l2" and self.norms is not None:
+            return largest(self.norms(norm))
         if norm == "l2" and self.sum_of_changes is None:
             return largest_euclidean(self.element_distances())
         return largest(self.joint(norm))
 
     def one_number(self, distance: Distance) -> "Numbers":
         """A single number that depends on the same data."""
-        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance, net=None)
+        return replace(self, size=1, element_distance=lambda _: distance, sum_of_changes=distance, net=None, norms=None)
 
 
 def common_grid(*grids: Fraction) -> Fraction:
@@ -137,6 +143,14 @@ def sum_grid(largest_value: Fraction, type_: str) -> Fraction:
     return Fraction(2) ** (max(exponent, LEAST_EXPONENT) - SUM_BITS)
 
 
+def vector_sum(rows: Rows, columns: list[Column]) -> Numbers:
+    """Sums of several columns. One edited row adds or removes one vector, whose norm norms.py bounds."""
+    parts = [tally(rows, [], column) for column in columns]
+    row = row_norm(columns)
+    made = combined(parts, len(parts), lambda i: parts[i].element_distance(0), None)
+    return replace(made, norms=lambda norm: times(rows.distance, row[norm]))
+
+
 def distinct(rows: Rows, key: Column) -> Numbers:
     """How many values of a key occur: an inserted row makes at most one appear, a deleted row one disappear."""
     return tally(rows, [key], None).one_number(rows.sum_distance(ONE, ONE))
@@ -163,9 +177,10 @@ def public_number(value: Fraction) -> Numbers:
 
 def scale(a: Numbers, factor: Fraction) -> Numbers:
     """a·c moves |c| times as far; all in one direction if a did."""
-    size, whole, net = abs(factor), a.sum_of_changes, a.net
+    size, whole, net, norms = abs(factor), a.sum_of_changes, a.net, a.norms
     return replace(
         a,
+        norms=None if norms is None else lambda norm: times(norms(norm), size),
         element_distance=lambda i: times(a.element_distance(i), size),
         sum_of_changes=None if whole is None else times(whole, size),
         net=None if net is None else times(net, size),

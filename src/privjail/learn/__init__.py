@@ -1,0 +1,29 @@
+"""Models on private tables, with scikit-learn's names and habits: ordinary programs that see noisy sums only.
+
+from privjail import learn
+model = learn.AdditiveClassifier().fit(df[features], df["income"], eps=1, delta=1e-5)
+model.predict(public_table)
+"""
+
+from __future__ import annotations
+
+from privjail.learn.additive import AdditiveClassifier, LogisticRegression
+from privjail.learn.bayes import CategoricalNB
+from privjail.learn.clusters import KMeans
+from privjail.learn.linear import PCA, LinearRegression, Ridge, StandardScaler
+from privjail.learn.spending import rho_for
+from privjail.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+
+__all__ = [
+    "AdditiveClassifier",
+    "CategoricalNB",
+    "DecisionTreeClassifier",
+    "KMeans",
+    "LinearRegression",
+    "LogisticRegression",
+    "PCA",
+    "RandomForestClassifier",
+    "Ridge",
+    "StandardScaler",
+    "rho_for",
+]

@@ -1,0 +1,196 @@
+"""Sums of one-feature tables, fitted to noisy residual histograms."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from privjail.errors import PlanError
+from privjail.learn.base import Classifier, classes_of, columns_of, frame, indicator, target_of
+from privjail.learn.bins import Bins, bins_of
+from privjail.learn.shrink import linear_covariances, shrunk_step, smooth_covariances
+from privjail.learn.spending import Spending
+from privjail.numpy.elementwise import sigmoid
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.norms import Dot
+from privjail.ops.numbers.tally import Tally
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit
+from privjail.plan.rows import Rows
+
+FIRST = {True: 0.5, False: 0.3}  # the share of the first round, for pure ε and for Gaussian noise
+CURVATURE = 0.1  # of the logistic loss after the first round, per row: p(1 - p) of a model that knows something
+MOMENTUM = {True: 0.3, False: 0.0}
+RATE = {True: 0.3, False: 0.4}
+ONLY = 0.3  # the rate of a single round
+
+
+class AdditiveModel(Classifier):
+    """What the additive and the logistic classifier share: rounds of residual histograms."""
+
+    def __init__(self, rounds: int | None = None, bins: int | None = None) -> None:
+        self.rounds = rounds
+        self.bins = bins
+
+    classes_: Any
+    intercept_: float
+    tables_: dict[Any, Any]
+
+    def _covariances(self, bins: Bins) -> list[Any]:
+        raise TypeError
+
+    def fit(self, X: Any, y: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Self:  # noqa: N803
+        """Fit to a private table and a private column of two classes, for eps, for eps and delta, or for rho.
+
+        The first round counts rows by bin and class, for each column. Each later round adds up the residuals of
+        the model so far, y - p, by bin. All is noisy; what is done with it costs nothing.
+        """
+        rows, columns = columns_of(X)
+        target = target_of(y, rows)
+        classes = classes_of(target)
+        if len(classes) != 2:
+            raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
+        spending = Spending.of(eps, delta, rho, rows)
+        fitting = Fitting(self, rows, columns, target, classes, spending)
+        fitting.run(fitting.rounds if self.rounds is None else self.rounds)
+        self.classes_ = np.array(classes)
+        self.intercept_, self.tables_, self.bins_ = fitting.intercept, fitting.tables, fitting.bins
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        self.n_features_in_ = len(columns)
+        self.bill = spending.bill
+        return self
+
+    def decision_function(self, X: Any) -> Any:  # noqa: N803
+        """The log odds of the second class, for public rows."""
+        self._need_fitted()
+        given = frame(X, list(self.feature_names_in_))
+        total = np.full(len(given), self.intercept_)
+        for name, bins in self.bins_.items():
+            table = np.append(self.tables_[name], 0.0)  # position -1: a value that cannot occur
+            total += table[bins.codes(given[name])]
+        return total
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        p = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        return np.column_stack([1 - p, p])
+
+
+class AdditiveClassifier(AdditiveModel):
+    """log odds = intercept + a table for each feature, looked up in its bin: a generalised additive model.
+
+    >>> model = learn.AdditiveClassifier().fit(df[["age", "ward"]], df["sex"], eps=1)
+    >>> len(model.tables_["ward"])  # four wards, and one bin for missing values
+    5
+    """
+
+    def _covariances(self, bins: Bins) -> list[Any]:
+        return smooth_covariances(bins.size, bins.known, bins.ordered)
+
+
+class LogisticRegression(AdditiveModel):
+    """Logistic regression: numbers enter linearly, amounts (see bins.py) also with their logarithm, categories one-hot.
+
+    ``coef_`` holds what each bin of a column adds to the log odds.
+
+    >>> model = learn.LogisticRegression().fit(df[["age", "ward"]], df["sex"], eps=1)
+    """
+
+    def _covariances(self, bins: Bins) -> list[Any]:
+        if bins.labels:
+            return smooth_covariances(bins.size, bins.known, False)
+        return linear_covariances(bins.scales(), bins.known)
+
+    @property
+    def coef_(self) -> dict[Any, Any]:
+        return self.tables_
+
+
+def default_rounds(spending: Spending) -> tuple[int, int]:
+    """The rule for the number of rounds, and of bins, from the price alone: little budget buys few numbers.
+
+    Gaussian noise grows with the root of the number of rounds, Laplace noise with the number itself.
+    """
+    unit = spending.deviation()  # the noise of one number that gets the whole price
+    steps = ((5, 1, 16), (1, 2, 32), (0.2, 4, 32)) if spending.is_pure else ((25, 1, 16), (15, 2, 32), (8, 4, 32))
+    otherwise = (8, 32) if spending.is_pure else (6, 32)
+    if spending.in_one_piece:
+        return 1, 16 if unit > 25 else 32
+    return next(((rounds, bins) for above, rounds, bins in steps if unit > above), otherwise)
+
+
+class Fitting:
+    """One fit: the bins, the tables so far, and the rounds."""
+
+    def __init__(
+        self, model: AdditiveModel, rows: Rows, columns: dict[Any, Expr], target: Expr, classes: list[Any],
+        spending: Spending,
+    ) -> None:  # fmt: skip
+        if not columns:
+            raise PlanError("X has no columns")
+        self.rows, self.spending = rows, spending
+        self.positive = indicator(target, classes[1])
+        self.target, self.classes = target, classes
+        self.rounds, most = default_rounds(spending)
+        self.bins = {name: bins_of(name, each, model.bins or most) for name, each in columns.items()}
+        self.keys = {name: bins.key(columns[name]) for name, bins in self.bins.items()}
+        self.covariances = {name: model._covariances(bins) for name, bins in self.bins.items()}
+        self.tables: dict[Any, Any] = {name: np.zeros(bins.size) for name, bins in self.bins.items()}
+        self.velocity = {name: np.zeros(bins.size) for name, bins in self.bins.items()}
+        self.active = list(self.bins)
+        self.intercept = 0.0
+
+    def run(self, rounds: int) -> None:
+        if type(rounds) is not int or rounds < 1:
+            raise PlanError("rounds is a whole number from 1")
+        first = 1.0 if rounds == 1 else FIRST[self.spending.is_pure]
+        self.rate = ONLY if rounds == 1 else RATE[self.spending.is_pure]
+        self._count(first)
+        for i in range(1, rounds):
+            if self.active:
+                self._improve((1 - first) / (rounds - 1), f"residuals, round {i}")
+
+    def _count(self, share: float) -> None:
+        """The first round: rows by bin and class. Each row is in one cell of each table."""
+        tallies = [Tally(self.rows, (key, self.target), None) for key in self.keys.values()]
+        answers, self.noise = self.spending.release_all(tallies, share, "counts by bin and class")
+        found = {name: np.reshape(a, (-1, 2)) for name, a in zip(self.keys, answers, strict=True)}
+        total = float(np.mean([x.sum() for x in found.values()]))
+        self.total = max(total, 1.0)
+        p = float(np.clip(np.mean([x[:, 1].sum() for x in found.values()]) / self.total, 0.001, 0.999))
+        self.intercept = float(np.log(p / (1 - p)))
+        self.counts = {name: np.maximum(x.sum(axis=1), 0) for name, x in found.items()}
+        gradients = {name: (1 - p) * x[:, 1] - p * x[:, 0] for name, x in found.items()}
+        noise = self.noise**2 * (p * p + (1 - p) ** 2)
+        self.active = self._step(gradients, noise, p * (1 - p))
+
+    def _improve(self, share: float, what: str) -> None:
+        """A later round: residuals by bin, for the features that have shown something."""
+        looked_up = tuple(
+            self.bins[n].looked_up(self.keys[n], self.tables[n]) for n in self.bins if self.tables[n].any()
+        )
+        score: Expr = Constant(Lit.of(self.intercept))
+        if looked_up:
+            score = Arithmetic("+", Dot(looked_up, (Lit.of(1.0),) * len(looked_up)), score)
+        residual = Arithmetic("-", self.positive, sigmoid(score))
+        tallies = [Tally(self.rows, (self.keys[name],), residual) for name in self.active]
+        answers, deviation = self.spending.release_all(tallies, share, what)
+        noise = deviation**2
+        gradients = {name: np.asarray(a) for name, a in zip(self.active, answers, strict=True)}
+        self.intercept += float(np.mean([g.sum() for g in gradients.values()])) / (self.total * CURVATURE)
+        self._step(gradients, noise, CURVATURE)
+
+    def _step(self, gradients: dict[Any, Any], noise: float, curvature: float) -> list[Any]:
+        """Move each table by its shrunk step; all at once, so by less than the whole step. Gives those that moved."""
+        pure, moved = self.spending.is_pure, []
+        for name, gradient in gradients.items():
+            bend = np.maximum(self.counts[name], self.noise / 3) * curvature
+            centred = gradient - bend * (gradient.sum() / bend.sum())  # what all bins share is the intercept's
+            step = shrunk_step(centred, bend, noise, self.covariances[name])
+            if step.any():
+                moved.append(name)
+                step = step - (step * bend).sum() / bend.sum()
+            self.velocity[name] = MOMENTUM[pure] * self.velocity[name] + self.rate * step
+            self.tables[name] = self.tables[name] + self.velocity[name]
+        return moved

@@ -1,0 +1,125 @@
+"""What a fit may spend, and how: one price, divided into shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from privjail import session
+from privjail.budget.amounts import amount, probability
+from privjail.budget.notions import ApproxDP, Notion
+from privjail.errors import BudgetError, PlanError
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.mechanism import Mechanism
+from privjail.ops.numbers.combine import Element, Stack
+from privjail.plan.rows import Rows
+from privjail.plan.value import Value
+from privjail.release import Query
+
+
+def rho_for(eps: Any, delta: Any) -> Fraction:
+    """The largest ρ, rounded down, for which ρ-zCDP implies (ε, δ): ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016)."""
+    e, log = float(amount(eps)), -math.log(float(probability(delta)))
+    root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
+    return Fraction(root * root * (1 - 1e-9)).limit_denominator(10**12)
+
+
+@dataclass
+class Spending:
+    """The price of one fit: eps alone is pure (Laplace noise); eps with delta, or rho, is Gaussian noise.
+
+    Under an (ε, δ) budget, whose releases add up ε and δ, everything must be one vector of Gaussian noise; under zCDP
+    and Rényi budgets ρ adds up, so rounds are possible. ``bill`` lists what was asked for, and at which price.
+    """
+
+    eps: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    bill: list[dict[str, Any]] = field(default_factory=list)
+
+    @staticmethod
+    def of(eps: Any, delta: Any, rho: Any, rows: Rows) -> Spending:
+        if rho is not None and eps is None and delta is None:
+            return Spending(rho=amount(rho, "rho"))
+        if rho is not None or eps is None:
+            raise BudgetError("a fit needs eps, or eps and delta, or rho", do="model.fit(X, y, eps=1, delta=1e-5)")
+        if delta is None:
+            return Spending(amount(eps))
+        if isinstance(notion_of(rows), ApproxDP):
+            return Spending(amount(eps), probability(delta))
+        return Spending(rho=rho_for(eps, delta))
+
+    @property
+    def is_pure(self) -> bool:
+        return self.rho is None and self.delta is None
+
+    @property
+    def in_one_piece(self) -> bool:
+        """Whether all that is released must be one vector."""
+        return self.delta is not None
+
+    def _part(self, share: float | Fraction) -> Fraction:
+        part = Fraction(share).limit_denominator(10**9)
+        if not 0 < part <= 1:
+            raise PlanError("a share of the price lies between 0 and 1")
+        return part
+
+    def mechanism(self, share: float | Fraction) -> Mechanism:
+        """Noise for one value at this share of the price."""
+        part = self._part(share)
+        if self.rho is not None:
+            return Gaussian(rho=_short(self.rho * part))
+        assert self.eps is not None
+        if self.delta is not None:
+            return Gaussian(_short(self.eps * part), self.delta * part)
+        return Laplace(_short(self.eps * part))
+
+    def deviation(self, share: float | Fraction = 1) -> float:
+        """The standard deviation of the noise on a number of sensitivity 1 that gets this share of the price."""
+        found = self.mechanism(share)
+        if isinstance(found, Gaussian):
+            return float(found._unit_sigma(1))
+        return math.sqrt(2) / float(found.epsilon)  # type: ignore[attr-defined]
+
+    def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
+        """Several values in one request, at equal parts of a share of the price."""
+        noise = self.mechanism(self._part(share) / len(values))
+        answers = session.release([Query(value, noise) for value in values])
+        self.bill.append({"what": what, "values": len(values), "each": noise})
+        return answers
+
+    def release_all(self, values: Sequence[Value], share: float | Fraction, what: str) -> tuple[list[Any], float]:
+        """Vectors of sensitivity 1 each, and the standard deviation of the noise on their elements.
+
+        For Gaussian noise of (ε, δ) they are one vector, of L2 sensitivity √(number of vectors); else one release each.
+        """
+        if not self.in_one_piece:
+            return self.release(values, share, what), self.deviation(self._part(share) / len(values))
+        elements = tuple(Element(value, i) for value in values for i in range(value.size))
+        noise = self.mechanism(share)
+        found = session.release([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
+        self.bill.append({"what": what, "values": len(values), "all": noise})
+        answers, at = [], 0
+        for value in values:
+            answers.append(found[at : at + value.size])
+            at += value.size
+        return answers, self.deviation(share) * math.sqrt(len(values))
+
+
+def notion_of(rows: Rows) -> Notion | None:
+    """The notion of privacy in which a data set's budget is counted."""
+    connected = session.connection()
+    root = rows.source.cells[0].root
+    if connected is None:
+        return session.jail().ledger.account(root).notion
+    found: Notion = connected.notions[str(root.key)]
+    return found
+
+
+def _short(x: Fraction) -> Fraction:
+    """A fraction that is not larger, and of few digits: what is paid is sent and added up for ever."""
+    return Fraction(math.floor(x * 10**12), 10**12)

@@ -1,0 +1,247 @@
+"""Decision trees and forests, from noisy counts by leaf and class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+
+from privjail.learn.base import Classifier, classes_of, columns_of, frame, target_of
+from privjail.learn.bins import Bins, bins_of
+from privjail.learn.spending import Spending
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.where import Where
+from privjail.ops.numbers.tally import Tally
+from privjail.plan.expr import Expr
+from privjail.plan.node import Lit
+from privjail.plan.rows import Rows
+
+
+@dataclass
+class Split:
+    """A test on one column's bins: rows whose bin is in ``left`` go to one child, all others to the other."""
+
+    name: Any
+    left: tuple[int, ...]
+    children: tuple[int, int]  # numbers of nodes
+
+
+class Tree:
+    """A binary tree over bins: public, so it can be applied to public rows and built into plans."""
+
+    def __init__(self) -> None:
+        self.splits: dict[int, Split] = {}
+        self.size = 1  # nodes so far; node 0 is the root
+
+    @property
+    def leaves(self) -> list[int]:
+        return [node for node in range(self.size) if node not in self.splits]
+
+    def split(self, node: int, name: Any, left: tuple[int, ...]) -> None:
+        self.splits[node] = Split(name, left, (self.size, self.size + 1))
+        self.size += 2
+
+    def leaf(self, keys: dict[Any, Expr], node: int = 0) -> Expr:
+        """The leaf of each private row, as a category."""
+        split = self.splits.get(node)
+        if split is None:
+            return Constant(Lit.of(str(node)))
+        test = IsIn(keys[split.name], tuple(Lit.of(str(code)) for code in split.left))
+        return Where(test, self.leaf(keys, split.children[0]), self.leaf(keys, split.children[1]))
+
+    def places(self, codes: dict[Any, Any], rows: int) -> Any:
+        """The leaf of each public row."""
+        at = np.zeros(rows, dtype=int)
+        for node in sorted(self.splits):
+            split = self.splits[node]
+            here = at == node
+            goes = np.isin(codes[split.name], split.left)
+            at[here & goes], at[here & ~goes] = split.children
+        return at
+
+
+class TreeModel(Classifier):
+    """What trees and forests share: bins, and the counts of leaves."""
+
+    bins: int
+
+    def _prepare(self, X: Any, y: Any) -> tuple[Rows, dict[Any, Expr], Expr]:  # noqa: N803
+        rows, columns = columns_of(X)
+        target = target_of(y, rows)
+        self.classes_ = np.array(classes_of(target))
+        self.bins_: dict[Any, Bins] = {name: bins_of(name, each, self.bins) for name, each in columns.items()}
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        return rows, {name: bins.key(columns[name]) for name, bins in self.bins_.items()}, target
+
+    def _codes(self, X: Any) -> tuple[dict[Any, Any], int]:  # noqa: N803
+        self._need_fitted()
+        given = frame(X, list(self.feature_names_in_))
+        return {name: bins.codes(given[name]) for name, bins in self.bins_.items()}, len(given)
+
+
+def leaf_labels(leaf: Expr) -> list[int]:
+    """The leaves in the order in which a tally lists them."""
+    return [int(label) for label in leaf.domain.labels or ()]
+
+
+def smoothed(counts: Any, prior: Any, noise: float) -> Any:
+    """Chances of the classes in a leaf: those of all rows, where the leaf holds little more than noise."""
+    held = np.maximum(counts, 0) + (1 + noise) * prior
+    return held / held.sum(axis=-1, keepdims=True)
+
+
+class DecisionTreeClassifier(TreeModel):
+    """A tree that is grown level by level, from counts by leaf, bin and class for every column.
+
+    Leaves exclude each other, so a level costs the same however many leaves it has.
+
+    >>> model = learn.DecisionTreeClassifier(max_depth=2).fit(df[["age", "ward"]], df["sex"], eps=1)
+    """
+
+    def __init__(self, max_depth: int = 4, bins: int = 16) -> None:
+        self.max_depth = max_depth
+        self.bins = bins
+
+    def fit(self, X: Any, y: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Self:  # noqa: N803
+        """Fit to a private table and a private column of classes, for eps, for eps and delta, or for rho."""
+        rows, keys, target = self._prepare(X, y)
+        spending = Spending.of(eps, delta, rho, rows)
+        depth = 1 if spending.in_one_piece else self.max_depth
+        self.tree_ = Tree()
+        self.chances_: dict[int, Any] = {}
+        for level in range(depth):
+            leaf = self.tree_.leaf(keys)
+            tallies = [Tally(rows, (leaf, key, target), None) for key in keys.values()]
+            found, noise = spending.release_all(tallies, 1 / depth, f"counts, level {level}")
+            shape = (len(leaf_labels(leaf)), -1, len(self.classes_))
+            tables = {name: np.reshape(a, shape) for name, a in zip(keys, found, strict=True)}
+            self._grow(leaf_labels(leaf), tables, noise, level)
+        self.bill = spending.bill
+        return self
+
+    def _grow(self, leaves: list[int], tables: dict[Any, Any], noise: float, level: int) -> None:
+        """Split each leaf where the noisy counts say that it pays; and set the chances of both parts."""
+        total = np.mean([t.sum(axis=(0, 1)) for t in tables.values()], axis=0)
+        prior = np.maximum(total, 1.0) / np.maximum(total, 1.0).sum()
+        for i, node in enumerate(leaves):
+            own = np.mean([t[i].sum(axis=0) for t in tables.values()], axis=0)
+            self.chances_[node] = smoothed(own, prior, noise)
+            if node in self.tree_.splits or self._depth(node) < level:
+                continue  # was not worth splitting before
+            best = max((best_split(t[i], noise) + (name,) for name, t in tables.items()), key=lambda found: found[0])
+            gain, left, name = best
+            if gain <= 0:
+                continue
+            self.tree_.split(node, name, left)
+            inside = np.isin(np.arange(len(tables[name][i])), left)
+            for child, part in zip(self.tree_.splits[node].children, (inside, ~inside), strict=True):
+                self.chances_[child] = smoothed(tables[name][i][part].sum(axis=0), self.chances_[node], noise)
+
+    def _depth(self, node: int) -> int:
+        parents = {child: parent for parent, split in self.tree_.splits.items() for child in split.children}
+        depth = 0
+        while node in parents:
+            node, depth = parents[node], depth + 1
+        return depth
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The chance of each class, for public rows."""
+        codes, n = self._codes(X)
+        places = self.tree_.places(codes, n)
+        table = np.array([self.chances_[node] for node in range(self.tree_.size)])
+        return table[places]
+
+
+def best_split(counts: Any, noise: float) -> tuple[float, tuple[int, ...]]:
+    """The split of bins into two sets with the fewest expected errors (Gini), less what noise would gain.
+
+    For two classes the best sets are a prefix of the bins in the order of their chances (Breiman et al. 1984).
+    """
+    held = np.maximum(counts, 0)
+    sizes = held.sum(axis=1)
+    order = np.argsort(smoothed(held, held.sum(axis=0) / max(held.sum(), 1.0), noise)[:, -1])
+    running = np.cumsum(held[order], axis=0)
+    total = running[-1]
+    if sizes.sum() <= 0 or len(order) < 2:
+        return 0.0, ()
+    left, right = running[:-1], total - running[:-1]
+    pure = (left**2).sum(axis=1) / np.maximum(left.sum(axis=1), 1) + (right**2).sum(axis=1) / np.maximum(
+        right.sum(axis=1), 1
+    )
+    at = int(np.argmax(pure))
+    gain = float(pure[at] - (total**2).sum() / max(total.sum(), 1.0)) - 2 * noise
+    return gain, tuple(int(code) for code in sorted(order[: at + 1]))
+
+
+class RandomForestClassifier(TreeModel):
+    """Trees whose splits are drawn from the bins alone, without data; only the counts of their leaves are asked for.
+
+    ``random_state`` seeds the public splits, never the noise.
+
+    >>> model = learn.RandomForestClassifier(n_estimators=3).fit(df[["age", "ward"]], df["sex"], eps=1)
+    """
+
+    def __init__(self, n_estimators: int = 10, max_depth: int = 8, bins: int = 16, random_state: int = 0) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.bins = bins
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Self:  # noqa: N803
+        """Fit to a private table and a private column of classes, for eps, for eps and delta, or for rho."""
+        rows, keys, target = self._prepare(X, y)
+        spending = Spending.of(eps, delta, rho, rows)
+        self.trees_ = [self._drawn(i) for i in range(self.n_estimators)]
+        tallies = [Tally(rows, (self._leaf(tests, keys), target), None) for tests in self.trees_]
+        found, noise = spending.release_all(tallies, 1, "counts by leaf and class")
+        counts = [np.reshape(a, (-1, len(self.classes_))) for a in found]
+        total = np.maximum(np.mean([c.sum(axis=0) for c in counts], axis=0), 1.0)
+        self.chances_ = [smoothed(held, total / total.sum(), noise) for held in counts]
+        self.bill = spending.bill
+        return self
+
+    def _drawn(self, number: int) -> list[tuple[Any, tuple[int, ...]]]:
+        """The tests of a tree, one for all nodes of a level: a column, and the bins for which the answer is yes.
+
+        They depend on nothing but the tree's number, ``random_state`` and the bins.
+        """
+        tests = []
+        for depth in range(self.max_depth):
+            place = (self.random_state, number, depth)
+            name = list(self.bins_)[public_draw(len(self.bins_), *place)]
+            size, ordered = self.bins_[name].size, self.bins_[name].ordered
+            ranks = {code: code if ordered else public_draw(2**32, *place, code) for code in range(size)}
+            cut = 1 + public_draw(max(size - 1, 1), *place, "cut")
+            tests.append((name, tuple(sorted(sorted(ranks, key=ranks.__getitem__)[:cut]))))
+        return tests
+
+    @staticmethod
+    def _leaf(tests: list[tuple[Any, tuple[int, ...]]], keys: dict[Any, Expr]) -> Expr:
+        """The leaf of each private row: the answers to the tests as the digits of a binary number."""
+        leaf: Expr = Constant(Lit.of(0))
+        for level, (name, yes) in enumerate(tests):
+            answer = Cast(IsIn(keys[name], tuple(Lit.of(str(code)) for code in yes)), "Int64")
+            leaf = Arithmetic("+", leaf, Arithmetic("*", answer, Constant(Lit.of(2**level))))
+        return leaf
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The chance of each class, for public rows: the mean of the trees' log odds."""
+        codes, n = self._codes(X)
+        logs = []
+        for tests, table in zip(self.trees_, self.chances_, strict=True):
+            leaf = np.zeros(n, dtype=int)
+            for level, (name, yes) in enumerate(tests):
+                leaf += np.isin(codes[name], yes) * 2**level
+            logs.append(np.log(table[leaf]))
+        mean = np.exp(np.mean(logs, axis=0))
+        return mean / mean.sum(axis=1, keepdims=True)
+
+
+def public_draw(n: int, *place: Any) -> int:
+    """A number below n that looks random and is a function of public arguments."""
+    return int.from_bytes(blake2b(repr(place).encode(), digest_size=8).digest()) % n

@@ -1,0 +1,55 @@
+"""Every fit, replayed on neighbours with frozen noise: nothing that leaves the jail differs, nothing moves too far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privjail.verify.audit.auditor import Auditor, audit, auditor
+
+SCHEMA = """{
+    "age": {"type": "Int64", "range": [18, 90]}, "pay": {"type": "Float64", "range": [0, 5000]},
+    "ward": {"type": "category", "categories": ["a", "b", "c"]}, "member": {"type": "boolean"},
+    "ill": {"type": "category", "categories": ["no", "yes"]},
+}"""
+HEAD = f"""import privjail as pj
+from privjail import learn, numpy as np, pandas as pd
+
+df = pd.read_csv("people.csv", schema={SCHEMA}, budget=BUDGET)
+X, y = df[["age", "pay", "ward", "member"]], df["ill"]
+Z = df[["age", "pay"]]
+"""
+FITS = {
+    "additive": "learn.AdditiveClassifier(rounds=3).fit(X, y, PRICE)",
+    "logistic": "learn.LogisticRegression(rounds=2).fit(X, y, PRICE)",
+    "bayes": "learn.CategoricalNB().fit(X, y, PRICE)",
+    "tree": "learn.DecisionTreeClassifier(max_depth=2).fit(X, y, PRICE)",
+    "forest": "learn.RandomForestClassifier(n_estimators=2, max_depth=3).fit(X, y, PRICE)",
+    "ridge": "learn.Ridge().fit(Z, df['pay'], PRICE)",
+    "pca": "learn.PCA(n_components=1).fit(Z, PRICE)",
+    "scaler": "learn.StandardScaler().fit(Z, PRICE)",
+    "clusters": "learn.KMeans(n_clusters=2, max_iter=2).fit(Z, PRICE)",
+    "arrays": "(pj.clip_norm(Z.to_numpy(), 50).T @ np.eye(3)[df['ward']]).reveal(PRICE)",
+}
+PRICES = {"pure": ("pj.PureDP(1)", "eps=1"), "zcdp": ("pj.ZCDP(1)", "rho=1")}
+
+
+@pytest.fixture(scope="module")
+def at() -> Any:
+    with auditor() as made:
+        yield made
+
+
+@pytest.mark.parametrize("fit", list(FITS))
+def test_no_fit_shows_more_than_its_releases(fit: str, at: Auditor, tmp_path: Path) -> None:
+    """V-11, V-15, V-24, V-26, V-47, V-48."""
+    budget, price = PRICES["pure" if fit in ("bayes", "forest", "tree") else "zcdp"]
+    program = tmp_path / "fit.py"
+    program.write_text(HEAD.replace("BUDGET", budget) + FITS[fit].replace("PRICE", price) + "\nprint('fitted')\n")
+
+    report = audit(program, neighbours=3, within=at)
+
+    assert report.clean, report.leaks
+    assert report.releases and report.checked == report.releases
