@@ -163,7 +163,7 @@ class Text(Expr):
         (x,), arguments = inputs, [arg.value for arg in self.arguments]
         match self.f:
             case "strip":
-                return sql.stripped(x, arguments[0] or WHITE)
+                return sql.stripped(x, arguments[0] or _white())
             case "len":
                 return sql.characters(x)
             case "startswith":
