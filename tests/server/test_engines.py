@@ -45,8 +45,8 @@ def make(where: Path, *engines: str) -> JailFolder:
     ingest(origin, SCHEMA, Unit(), where / "held", part_rows=300)
     (where / "ann.json").write_text(json.dumps(folder.add_user("ann", 30)))
     for engine in engines:
-        folder.add_dataset(engine, str(where / "held"), None, [10**7], "pure", (None, 1), engine=engine)
-        folder.grant("ann", engine, [10**7], False, None)
+        folder.add_dataset(engine, str(where / "held"), None, [10**6], "pure", (None, 1), engine=engine)
+        folder.grant("ann", engine, [10**6], False, None)
     return folder
 
 
@@ -65,7 +65,7 @@ def asked(connection: client.Connection, name: str, value: Any = None) -> list[Q
         Tally(Filter(source, Compare(">", age, Lit.of(40))), (sex,), None),
     ]
     return (
-        [Query(each, Laplace(Fraction(100_000))) for each in values]
+        [Query(each, Laplace(Fraction(10_000))) for each in values]
         if value is None
         else [Query(value(source), Laplace(Fraction(1)))]
     )
