@@ -234,9 +234,9 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
         (("budget", "people", "--lower", "20", "--reason", "x"), "--lower does not raise"),
         (("budget", "people", "--lower", "5"), "lowering a budget needs a reason"),
         (("budget", "people", "--lower", "5", "--raise", "20"), "exclude each other"),
-        (("user", "add", ".."), "no good name"),
-        (("user", "add", "../eve"), "no good name"),
-        (("group", "add", "."), "no good name"),
+        (("user", "add", ".."), "cannot be used as a name"),
+        (("user", "add", "../eve"), "cannot be used as a name"),
+        (("group", "add", "."), "cannot be used as a name"),
         (("budget", "nothing"), "no data set 'nothing'"),
         (("revoke", "nobody"), "no user 'nobody'"),
         (("revoke", "ann", "--dataset", "people"), "has no grant"),
@@ -254,7 +254,7 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
         (("dataset", "add", "x", "people.csv", "--budget", "1", "--unit", "row", "--table", "t"), "no tables"),
         (("dataset", "add", "x", "odd #1?.db", "--budget", "1", "--unit", "row"), "--table NAME"),
         (("dataset", "add", "x", "odd #1?.db", "--budget", "1", "--unit", "row", "--table", "a;b"), "no table name"),
-        (("dataset", "add", "a/b", "people.csv", "--budget", "1", "--unit", "row"), "no good name"),
+        (("dataset", "add", "a/b", "people.csv", "--budget", "1", "--unit", "row"), "cannot be used as a name"),
     ],
 )  # fmt: skip
 def test_mistakes_end_in_a_message(

@@ -257,6 +257,6 @@ def test_no_path_option_or_control_character_is_a_name(jail: JailFolder, name: s
         lambda: jail.add_user(name, 1),
         lambda: jail.set_group(name, []),
     ):
-        with pytest.raises(PlanError, match="no good name"):
+        with pytest.raises(PlanError, match="cannot be used as a name"):
             act()
     assert len(jail.events()) == before
