@@ -20,7 +20,14 @@ EXAMPLES = [
     ("How to add a mechanism", "above_threshold", r"\bAboveThreshold\b|\babove_threshold\b"),
 ]
 #: Files that use an operation or mechanism for something else: they did not have to change for it.
-USERS = ("src/privjail/statistics/", "src/privjail/server/sessions.py", "src/privjail/pandas/")
+USERS = (
+    "src/privjail/statistics/",
+    "src/privjail/server/sessions.py",
+    "src/privjail/pandas/",
+    "src/privjail/numpy/",
+    "src/privjail/ops/numbers/vector_sum.py",  # a sum of clipped rows
+    "src/privjail/engines/polars/columns.py",  # texts that an operation makes take more memory than other columns
+)
 
 
 def named(section: str, example: str) -> list[Path]:

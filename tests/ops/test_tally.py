@@ -271,6 +271,7 @@ def test_after_a_head_one_group_can_gain_what_another_loses():
 
     assert check_value(difference, NUMBERS.pairs(3), NUMBERS.source)["linf"] == difference.joint.linf == 2
     check_value(Stack((zero, one), (0, 1)), NUMBERS.pairs(3), NUMBERS.source)
+    assert check_value(zero, NUMBERS.pairs(3), NUMBERS.source)["linf"] == 1
 
 
 @covers("small world", "tally")

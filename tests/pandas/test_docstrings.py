@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 import typing
+import warnings
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def names():
     rows = generate(2_000)
     df = pd.from_frame(rows, "patients", SCHEMA, budget=1e6)
     zcdp_df = pd.from_frame(rows, "patients_zcdp", SCHEMA, budget=pj.ZCDP(1e3))
-    return {"df": df, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas}
+    return {"df": df, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas, "warnings": warnings}
 
 
 def run(function, names):

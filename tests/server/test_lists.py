@@ -79,13 +79,13 @@ def test_a_jail_finds_the_same_node_in_either_form(ann: Analyst, piece: pb.Field
 @pytest.mark.parametrize(
     ("kind", "fields", "says"),
     [
-        ("cut", [reals(0.0, math.nan), NONE, number(1), number(0)], "finite edges"),
-        ("cut", [reals(0.0, math.inf), NONE, number(1), number(0)], "finite edges"),
-        ("cut", [reals(-math.inf, 0.0), NONE, number(1), number(0)], "finite edges"),
+        ("cut", [reals(0.0, math.nan), NONE, number(1), number(0)], "finite but for"),
+        ("cut", [reals(0.0, math.inf, math.inf), NONE, number(1), number(0)], "finite but for"),
+        ("cut", [reals(math.inf, 0.0), NONE, number(1), number(0)], "finite but for"),
         ("cut", [reals(0.0, 2.0, 1.0), NONE, number(1), number(0)], "must rise"),
         ("cut", [reals(0.0, -0.0), NONE, number(1), number(0)], "must rise"),
         ("cut", [wholes(2**53, 2**53 + 1), NONE, number(1), number(0)], "must rise"),
-        ("cut", [reals(), NONE, number(1), number(0)], "finite edges"),
+        ("cut", [reals(), NONE, number(1), number(0)], "finite but for"),
         ("cut", [reals(0.0, 1.0), reals(1.0, 2.0), number(1), number(0)], "one label per interval"),
         ("cut", [reals(0.0, 1.0), NONE, wholes(1), number(0)], "wrong type"),
         ("cut", [listed(reals(0.0, 1.0)), NONE, number(1), number(0)], "without a value"),

@@ -619,7 +619,8 @@ class PrivDataFrame(Operators):
     def drop_duplicates(self, subset: Any = None, *, keep: str = "first") -> Self:
         """The first row of each value of a column, as groupby(column).head(1).
 
-        >>> x = df.dropna(subset=["age"]).drop_duplicates("age").shape[0].reveal(eps=1)
+        >>> filled = df.assign(age=df["age"].fillna(0))
+        >>> x = filled.drop_duplicates("age").shape[0].reveal(eps=1)
         """
         names = [] if subset is None else self._names(subset)
         if len(names) != 1 or keep != "first":
@@ -640,7 +641,9 @@ class PrivDataFrame(Operators):
         """
         return self._new(self._exprs)
 
-    def apply(self, func: Any, axis: Any = 0, args: tuple[Any, ...] = (), **kwargs: Any) -> Any:
+    def apply(
+        self, func: Any, axis: Any = 0, args: tuple[Any, ...] = (), **kwargs: Any
+    ) -> PrivDataFrame | PrivSeries | pandas.Series[Any] | dict[Any, Any]:
         """A function of each row (axis=1), followed through its branches; or of each column (axis=0).
 
         >>> x = df.apply(lambda row: row["cost"] / row["days"] if row["days"] > 0 else 0, axis=1)
@@ -663,11 +666,11 @@ class PrivDataFrame(Operators):
 
         >>> x = df[["age", "days"]].map(lambda number: number * 2)
         """
-        return self.apply(lambda column: column.map(func))  # type: ignore[no-any-return]
+        return self._new({name: self[name].map(func)._expr for name in self._exprs})
 
     applymap = map
 
-    def eval(self, expr: str) -> Any:
+    def eval(self, expr: str) -> PrivDataFrame | PrivSeries:
         """A column computed by an expression written as text; with ``name = …`` the table with that column.
 
         >>> x = df.eval("cost / (days + 1)")
@@ -676,7 +679,8 @@ class PrivDataFrame(Operators):
         name, assigns, rest = expr.partition("=") if isinstance(expr, str) else (expr, "", "")
         if assigns and name.strip().isidentifier() and not rest.startswith("="):
             return self._assigned(name.strip(), parse_query(rest, self, callers_names()))
-        return parse_query(expr, self, callers_names())
+        column: PrivSeries = parse_query(expr, self, callers_names())
+        return column
 
     def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """func(self, …).

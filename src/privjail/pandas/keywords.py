@@ -33,6 +33,7 @@ _NO_CODE = "code of the analyst does not run on private data"
 
 KEYWORDS: dict[str, Keyword] = {
     # no effect, whatever is given: said on the page of supported names
+    "to_numpy.na_value": Keyword((None,), "missing numbers are filled before the array is made", "df.fillna(0)"),
     "copy": Keyword((ANY,), "private tables are never changed by others", "leave it out"),
     "deep": Keyword((ANY,), "private tables are never changed by others", "leave it out"),
     "ignore_index": Keyword((ANY,), _LABELS, "leave it out"),

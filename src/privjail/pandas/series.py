@@ -59,6 +59,8 @@ from privjail.statistics.shape import kurt, sem, skew
 from privjail.statistics.variance import deviation, variance
 
 if TYPE_CHECKING:
+    import numpy.typing
+
     import pandas
     from privjail.answers.released import ReleasedSeries
     from privjail.numpy.array import PrivArray
@@ -425,10 +427,13 @@ class PrivSeries(Operators):
 
     transform = apply
 
-    def unique(self) -> Any:
+    def unique(self) -> numpy.typing.NDArray[Any]:
         """All values that the column can hold, as the schema declares them: which of them occur is private.
 
-        >>> list(df["sex"].unique())
+        A warning says so.
+
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     list(map(str, df["sex"].unique()))
         ['F', 'M']
         """
         values = every_value(self.domain)

@@ -101,7 +101,8 @@ def stepwise(
 
     ``leaf`` gives the rows from … to … of a column that is not computed from others, or that is ``known``.
     """
-    at_once = pieces(length, held_at_once(order, width, known))
+    sizes, given = {each: width(each) for each in order}, {each for each in order if each in known}
+    at_once = pieces(length, held_at_once(order, sizes.__getitem__, given))
     found = [_stepwise(order, start, stop, leaf, known) for start, stop in at_once]
     return found[0] if len(found) == 1 else pl.concat(found, rechunk=True)
 

@@ -44,7 +44,7 @@ from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.expr import Expr
+from privjail.plan.expr import Expr, column_steps
 from privjail.plan.node import Lit, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
@@ -198,6 +198,9 @@ class PolarsEngine(Engine):
 
     def _with_shared(self, expression: Expr) -> tuple[list[Expr], dict[Expr, pl.Series]]:
         """The steps to a column, and the columns among them that many others share: those are computed alone."""
+        order = column_steps(expression)
+        if not any(each.shared for each in order[:-1]):
+            return order, {}
 
         def below(each: Expr) -> tuple[Expr, ...]:
             return () if each.shared and each is not expression and each.base is not None else each.inputs
