@@ -60,6 +60,7 @@ ROW_WISE = {
     "divided by a row": lambda np, X: X / numpy.array([10.0, 0.5]),
     "maximum": lambda np, X: np.maximum(X, 0.3),
     "where": lambda np, X: np.where(X > 0.5, 1, 0),
+    "select": lambda np, X: np.select([X[:, 0] > 2, X[:, 1] > 0.5], [X[:, 1], 7], 3),
     "clip": lambda np, X: np.clip(X, 0.2, 0.8),
     "matrix": lambda np, X: X @ numpy.array([[1.0, -2.0, 0.5], [3.0, 0.0, 1.0]]),
     "vector": lambda np, X: X @ numpy.array([1.0, 2.0]),

@@ -75,6 +75,17 @@ def where(condition: Any, *choices: Any) -> PrivArray:
     return PrivArray(private[0]._rows, numpy.frompyfunc(each.where, 3, 1)(*tails))
 
 
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> PrivArray:
+    """The choice of the first condition that holds, else the default."""
+    if not condlist or len(condlist) != len(choicelist):
+        raise PlanError("numpy.select needs as many choices as conditions, and at least one")
+    chosen = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        chosen = where(condition, choice, chosen)
+    assert isinstance(chosen, PrivArray)
+    return chosen
+
+
 def clip(a: Any, a_min: Any = None, a_max: Any = None, **kwargs: Any) -> PrivArray:
     found: PrivArray = asarray(a).clip(kwargs.get("min", a_min), kwargs.get("max", a_max))
     return found
@@ -155,7 +166,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> SensitiveArray:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "where": where, "clip": clip, "concatenate": concatenate, "hstack": lambda a: concatenate(a, axis=1) if
+    "where": where, "select": select, "clip": clip, "concatenate": concatenate, "hstack": lambda a: concatenate(a, axis=1) if
     all(asarray(x).ndim > 1 for x in a) else column_stack(a), "column_stack": column_stack,
     "histogram": histogram, "histogramdd": histogramdd, "bincount": bincount,
     "sum": lambda a, axis=None: asarray(a).sum(axis=axis), "dot": lambda a, b: asarray(a) @ b,
