@@ -166,7 +166,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> SensitiveArray:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "where": where, "select": select, "clip": clip, "concatenate": concatenate, "hstack": lambda a: concatenate(a, axis=1) if
+    "where": where, "select": select, "clip": clip, "concatenate": concatenate,
+    "hstack": lambda a: concatenate(a, axis=1) if
     all(asarray(x).ndim > 1 for x in a) else column_stack(a), "column_stack": column_stack,
     "histogram": histogram, "histogramdd": histogramdd, "bincount": bincount,
     "sum": lambda a, axis=None: asarray(a).sum(axis=axis), "dot": lambda a, b: asarray(a) @ b,
