@@ -41,6 +41,9 @@ class Watched:
     def hold(self, source: Any, held: Any) -> None:
         pass
 
+    def check(self, values: Iterator[Value]) -> None:
+        pass
+
     def evaluate_all(self, values: Iterator[Value]) -> list[Any]:
         self.asked += 1
         return [[0] * v.size if v.index else 0 for v in values]

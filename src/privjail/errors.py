@@ -60,7 +60,7 @@ class PrisonerError(RefusedError, TypeError):
 
 
 class UnknownName(PlanError, AttributeError):
-    """A name that a private number does not have."""
+    """A name that a private number or array does not have."""
 
 
 class BudgetError(DPError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy
 import pandas
@@ -181,3 +182,23 @@ def test_arrays_of_other_rows_do_not_meet(df):
 def test_an_unbounded_array_cannot_be_summed(df):
     with pytest.raises(DPError):
         (1 / df[["a", "b"]].to_numpy()).sum(axis=0)
+
+
+LACKED = [n for n in dir(numpy.ndarray) if not n.startswith("_") and n not in dir(np.PrivArray)]
+
+
+@pytest.mark.parametrize("name", LACKED)
+def test_what_a_private_array_lacks_is_refused_with_code_that_runs(df, name):
+    X = df[["a", "b"]].to_numpy()  # noqa: N806  as the advice calls it
+    assert not hasattr(X, name)
+    with pytest.raises(PlanError, match=f"{name} is refused: ") as caught:
+        getattr(X, name)
+    codes = re.findall("`([^`]+)`", caught.value.do)
+    assert codes
+    for code in codes:
+        exec(code, {"X": X})  # noqa: S102
+
+
+def test_a_misspelt_name_of_an_array_names_the_nearest(df):
+    with pytest.raises(PlanError, match="did you mean reshape"):
+        df[["a", "b"]].to_numpy().reshap(-1, 2)

@@ -74,11 +74,14 @@ ACTS = {
 
 #: Python or numpy replaces the refusal by a TypeError of its own, about the type alone.
 PYTHONS_OWN = ("range", "numpy sort", "array", "percent d")
+ROWS = ("frame", "series", "text", "bools")
+ROW_BY_ROW = ("isfinite",)  # of rows: it builds a plan
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("act", ACTS)
-def test_what_would_show_a_private_value_is_refused(df, kind, act):
+@pytest.mark.parametrize(
+    ("act", "kind"), [(act, kind) for act in ACTS for kind in KINDS if act not in ROW_BY_ROW or kind not in ROWS]
+)
+def test_what_would_show_a_private_value_is_refused(df, act, kind):
     """V-29: decisions, conversions, numpy, pickle, copies and formatting."""
     x = prisoners(df)[kind]
     with pytest.raises((pj.DPError, TypeError)) as caught:
@@ -86,6 +89,16 @@ def test_what_would_show_a_private_value_is_refused(df, kind, act):
     assert isinstance(caught.value, pj.DPError) or act in PYTHONS_OWN
     clean(str(caught.value))
     clean("".join(traceback.format_exception(caught.value)))
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("act", ROW_BY_ROW)
+def test_what_is_done_row_by_row_gives_private_rows(df, kind, act):
+    """V-29"""
+    x = prisoners(df)[kind]
+    found = ACTS[act](x)
+    assert type(found) is type(x) and isinstance(found, Prisoner)
+    clean(repr(found) + str(found._plan()))
 
 
 @pytest.mark.parametrize("kind", ["int", "float", "vector", "table"])
@@ -104,14 +117,31 @@ def test_private_numbers_are_not_compared(df, kind, compare):
         x in [1, 2]  # noqa: B015
 
 
-@pytest.mark.parametrize("kind", ["frame", "series", "text", "bools"])
-@pytest.mark.parametrize("act", [len, list, sum, sorted, max, min, any, all, iter, set, enumerate, tuple])
-def test_rows_are_not_counted_nor_iterated(df, kind, act):
+ITERATES = [list, sum, sorted, max, min, any, all, iter, set, enumerate, tuple]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"), [(len, "frame"), *((act, kind) for act in (len, *ITERATES) for kind in ROWS[1:])]
+)
+def test_rows_are_not_counted_nor_iterated(df, act, kind):
     """V-29: len, iter and everything built on them; the words say what to use instead."""
     with pytest.raises(pj.PrisonerError) as caught:
         act(prisoners(df)[kind])
     assert "do:" in str(caught.value)
     clean(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda d: d, lambda d: d[d["n"] < 0], lambda d: d.head(2)], ids=["all", "none", "two"]
+)
+def test_iterating_over_a_table_gives_its_column_names_and_nothing_else(df, keep):
+    """V-29: as in pandas. The names are public, and the same whatever rows there are."""
+    table, columns = keep(df), [*SCHEMA, "free"]
+    assert [x for x in table] == list(iter(table)) == list(table) == columns  # noqa: C416
+    assert tuple(table) == tuple(columns) and set(table) == set(columns)
+    assert list(enumerate(table)) == list(enumerate(columns))
+    assert (sorted(table), max(table), min(table)) == (sorted(columns), max(columns), min(columns))
+    assert any(table) and all(table)
 
 
 def test_len_says_what_to_use(df):
@@ -213,6 +243,7 @@ FAULTY = [
     lambda d: d["n"].apply(lambda v: 1 / 0), lambda d: d.to_csv(), lambda d: d.query("n >"), lambda d: d["n"].iloc[0],
     lambda d: d["n"].astype("category"), lambda d: pd.cut(d["n"], 3), lambda d: d["p"].quantile(2, eps=1),
 ]  # fmt: skip
+CUT = 12
 
 
 @pytest.mark.parametrize("i", range(len(FAULTY)))
@@ -221,7 +252,8 @@ def test_errors_tracebacks_logs_and_audit_show_no_data(df, i, caplog, capsys):
     with caplog.at_level(logging.DEBUG), pytest.raises(Exception) as caught:  # noqa: PT011, B017
         FAULTY[i](df)
     error: BaseException | None = caught.value
-    assert isinstance(error, (pj.DPError, AttributeError))
+    warned = i == CUT and isinstance(error, pj.DPWarning)  # that pandas would take the range from the data
+    assert isinstance(error, (pj.DPError, AttributeError)) or warned
     while error is not None:
         clean(str(error) + repr(error) + str(error.args) + str(vars(error)))
         error = error.__cause__ or error.__context__

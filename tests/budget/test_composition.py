@@ -57,7 +57,7 @@ def test_three_unions_of_two_groups_cost_two(way: str) -> None:
             case "or":
                 n = df[(df.region == first) | (df.region == second)].shape[0]
             case "unequal":
-                n = df[df.region != third].shape[0]
+                n = df[df.region.fillna("a") != third].shape[0]
             case "elements":
                 counts = df.region.value_counts(sort=False)
                 n = counts[first] + counts[second]
@@ -65,6 +65,14 @@ def test_three_unions_of_two_groups_cost_two(way: str) -> None:
                 n = df.groupby("region").get_group(first).shape[0] + dict(df.groupby("region"))[second].shape[0]
         n.reveal(eps=0.1)
     assert people.cost() == 2 * TENTH
+
+
+def test_a_missing_value_is_unequal_to_every_group_and_pays_each_time() -> None:
+    """As in pandas: rows without a region are in all three of the unions."""
+    people = People()
+    for third in "abc":
+        people.df[people.df.region != third].shape[0].reveal(eps=0.1)
+    assert people.cost() == 3 * TENTH
 
 
 def test_groups_that_exclude_each_other_cost_the_largest() -> None:
@@ -197,10 +205,10 @@ def test_one_row_of_each_user_is_in_one_group() -> None:
 
 
 def test_a_bound_that_comes_from_the_size_of_a_slice_is_charged_whole() -> None:
-    """A user with any number of rows: head(3) is at most 6 edits, whichever groups they fall in."""
+    """A user with any number of rows: head(3) is at most 3 rows in and 3 out, whichever groups they fall in."""
     people = People(unit="who")
     few = people.df.head(3)
-    assert few.shape[0].distance.value == 6
+    assert few.max_distance == 6 and few.shape[0].distance.value == 3
     for _, group in few.groupby("region"):
         group.shape[0].reveal(eps=0.1)
     assert people.cost() == 3 * TENTH

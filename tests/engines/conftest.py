@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,12 @@ def sail() -> Iterator[str]:
     reason = servers.no_sail()
     if reason is not None:
         pytest.skip(reason)
-    with servers.sail() as address:
+    servers.load_client()
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(servers.sail())
+        except RuntimeError as e:
+            pytest.skip(f"Sail does not come up on this machine: {e}")
         yield address
 
 
@@ -26,6 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     reason = servers.no_spark()
     if reason is not None:
         pytest.skip(reason)
+    servers.load_client()
     cluster = servers.Cluster(tmp_path_factory.mktemp("spark"))
     yield cluster.address
     cluster.close()

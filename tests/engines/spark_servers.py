@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import os
 import shutil
@@ -10,8 +11,11 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 SAIL = "from pysail.spark import SparkConnectServer as S; s = S('127.0.0.1', {port}); s.start(background=False)"
 
@@ -26,6 +30,15 @@ def no_sail() -> str | None:
     """Why Sail cannot be started, if it cannot."""
     missing = [name for name in ("pysail", "pyspark") if importlib.util.find_spec(name) is None]
     return f"{' and '.join(missing)} not installed (pip install -e .[dev])" if missing else None
+
+
+def load_client() -> None:
+    """Import Spark's client. In a process of pytest-xdist, whose main module has no file, it would take itself for a
+    doctest, look for a Spark distribution and end the process; it does not do so where there is a prompt."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about versions of pandas, as in engines/sql/spark.py
+        patch.setattr(sys, "ps1", ">>> ", raising=False)
+        importlib.import_module("pyspark.sql.connect.session")
 
 
 def spark_home() -> Path | None:
@@ -63,7 +76,7 @@ def sail() -> Iterator[str]:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([sys.executable, "-c", SAIL.format(port=port)], **quiet)  # type: ignore[call-overload]
     try:
-        answering(port, process)
+        answering(port, process, 120)
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.kill()

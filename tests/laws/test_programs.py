@@ -30,7 +30,7 @@ from privjail.ops.rows.sort import Sort
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.rows.window import Lag, Window
-from privjail.plan.domain import IntDomain
+from privjail.plan.domain import IntDomain, OrdinalDomain
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from tests.ops.checking import all_weights, carried, check_forms, check_rows, check_value, engine, given, seen
@@ -108,13 +108,13 @@ class Program:
             case 0:
                 return Clip(Arithmetic(pick.choice(("+", "-", "*", "//", "%")), y, two), Lit.of(-1), Lit.of(1))
             case 1:
-                return FillNull(y, two)
+                return FillNull(plain(y), two)
             case 2:
                 return NullWhere(self.condition(), y)
             case 3:
-                return Where(self.condition(), y, two)
+                return Where(self.condition(), plain(y), two)
             case 4:
-                return Recode(y, ((Lit.of(-1), Lit.of(1)), (Lit.of(1), Lit.of(0))), pick.randint(0, 1))
+                return Recode(plain(y), ((Lit.of(-1), Lit.of(1)), (Lit.of(1), Lit.of(0))), pick.randint(0, 1))
             case 5:
                 return Recode(self.x, ((Lit.of("a"), Lit.of(2)), (Lit.of("b"), Lit.of(-1))), 0)
         return Arithmetic("-", Constant(Lit.of(0)), y)
@@ -137,6 +137,11 @@ class Program:
             VectorSum(rows, (y, *self.clipped(y))),
             QuantileScores(rows, y, (Lit.of(0), Lit.of(0.5), Lit.of(1)), half, Fraction(1), half),
         ]
+
+
+def plain(y: Any) -> Any:
+    """Whole numbers: a column cannot hold both them and spans of time."""
+    return Cast(y, "Int64") if isinstance(y.domain, OrdinalDomain) else y
 
 
 def carried_once(rows: Rows, expr: Any) -> Any:

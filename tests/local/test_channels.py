@@ -85,7 +85,7 @@ def test_a_law_that_is_slightly_off_is_caught(name):
 def test_a_hashing_law_that_is_slightly_off_is_caught_by_how_often_the_truth_is_supported():
     # 40,000 salts leave few reports for each output, so the statistic that the estimator uses is tested.
     channel = COUNTING["hashing"]
-    n = 200_000
+    n = 600_000
     tally = channel.tally(channel.draw(np.zeros(n, dtype=np.int64)))
     p, q = (float(r) for r in channel.rates)
 

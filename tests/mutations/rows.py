@@ -47,7 +47,7 @@ MUTATIONS = [
     Mutation(
         "a chain of slices is its last one",
         {"ops.rows.slice:ends_of_chain": lambda right: lambda chain: right(chain[-1:])},
-        test_slice.test_slices_of_slices_sorts_and_filters_in_the_small_world,
+        lambda: test_slice.test_the_three_of_a_chain_is_reached(((-4, 5), (0, None))),
     ),
     Mutation(
         "a window of w rows moves by w edits",

@@ -41,7 +41,8 @@ def test_a_carried_column_moves_as_far_as_its_rows():
     about(x)
 
     assert found["l1"] == 1
-    assert Tally(rows, (x,), None).distance.value == 2
+    assert Tally(rows, (), None).distance.value == Tally(rows, (x,), None).distance.value == 1  # one comes in, one goes
+    assert Tally(rows, (x,), None).joint.l1 == 2
     counts = check_value(Tally(rows, (x,), None), [(((0,),), ((1,), (0,)))], NUMBERS.source)
     about(x)
     assert counts["l1"] == 2

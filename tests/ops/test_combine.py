@@ -55,7 +55,7 @@ def each_kind(rows, c, n):
     return [
         Add(scaled, moved), Add(p, q), Scale(beside, c), scaled, moved, Offset(p, c),
         Absolute(Add(a, Scale(b, Fraction(-1)))), Element(beside, 3), Element(stack, 2), stack, beside,
-        Total(beside), Total(stack), Total(scaled), Extreme("max", stack), Extreme("min", beside),
+        Total(beside), Total(stack), Total(scaled), Total(Absolute(moved)), Extreme("max", stack), Extreme("min", beside),
         Extreme("max", Add(a, b)), Extreme("max", moved), PublicNumber(c),
     ]  # fmt: skip
 
@@ -183,3 +183,16 @@ def test_shapes_and_sizes_are_checked():
     ):
         with pytest.raises(PlanError):
             build()
+
+
+@covers("small world", "absolute", "total")
+def test_absolute_values_of_groups_may_all_fall_where_their_sum_does_not_move():
+    """After head one group gains what another loses: the sum stays, but the distances from a constant add up."""
+    head = Slice(LETTERS.source, None, 2)
+    counts = Tally(head, (carried(head, LETTERS.column("x")),), None)
+    for c in (-1, -2):
+        apart = Total(Absolute(Offset(counts, Fraction(c))))
+        found = check_value(apart, LETTERS.pairs(3), LETTERS.source)
+        if c == -1:
+            assert found["linf"] == apart.joint.linf == 2
+    check_value(Absolute(Offset(counts, Fraction(-1))), LETTERS.pairs(3), LETTERS.source)

@@ -29,7 +29,7 @@ SCHEMA = {
 @pytest.fixture(scope="module")
 def space():
     rng = np.random.default_rng(7)
-    n = 300
+    n = 30_000  # so many that quartiles at eps=0.1 are not equal
     frame = pandas.DataFrame(
         {
             "a": rng.integers(0, 101, n),

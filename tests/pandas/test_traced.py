@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 
@@ -55,6 +56,26 @@ def bonus(x: float, rate: float = 0.1) -> float:
     return paid
 
 
+def helper(x: object) -> int:
+    return 1 if isinstance(x, float) else 0
+
+
+def is_float(x: object, extra: int) -> int:
+    return extra if isinstance(x, float) else 0
+
+
+class Doubled:
+    def __call__(self, x: object) -> int:
+        return 1 if isinstance(x, float) else 0
+
+
+def guarded(x: float) -> float:
+    try:
+        return float(x) * 2
+    except Exception:
+        return 0
+
+
 def same(found: pd.PrivSeries, wanted: pandas.Series) -> None:
     mine = [None if v is None or v is pandas.NA or v != v else v for v in seen(found).tolist()]
     theirs = [None if v is None or v != v else v for v in wanted.tolist()]
@@ -81,6 +102,9 @@ NUMBERS = [
     lambda x: -x // 2,
     lambda x: 10 - x,
     lambda x: x >= 2,
+    lambda x: x or 7,
+    lambda x: "some" if x else "none",
+    lambda x: not x,
     lambda x: np.nan if x == 1 else x * 2,
     graded,
     bonus,
@@ -160,6 +184,12 @@ def test_labels_are_a_finite_list(both) -> None:
         lambda x: list(x),
         lambda x: x if x > random.random() else 0,
         lambda x: sum(1 for k in range(100) if x > k),
+        lambda x: x.shift(1),
+        lambda x: helper(x),
+        functools.partial(is_float, extra=1),
+        Doubled(),
+        guarded,
+        lambda x: 1 if x.__class__ == float else 0,  # noqa: E721
         lambda x: None,
     ],
 )

@@ -66,7 +66,11 @@ WRONG = [
         "Apart ((2 * (before + 1 + after) - 1) * n) (windows l)",
         "Apart ((2 * (before + after)) * n) (windows l)",
     ),
-    ("Windows", "Within (i + d) (i + d) (shifted_down", "Within i d (shifted_down"),
+    (
+        "Windows",
+        "  Within i d (shifted_down k l) (shifted_down k r).",
+        "  Within 0 d (shifted_down k l) (shifted_down k r).",
+    ),
     ("Groups", "Apart (2 * n) (group_head l)", "Apart n (group_head l)"),
     ("Groups", "Within 0 (min k (length", "Within 0 (min (k - 1) (length"),
     ("Groups", "Within 0 1 (aggregate l)", "Within 0 0 (aggregate l)"),
@@ -159,6 +163,7 @@ def checked(tmp_path_factory):
     folder.mkdir()
     for path in [*PROOFS.glob("*.v"), *PROOFS.glob("*.py")]:
         shutil.copy(path, folder)
+    shutil.copytree(PROOFS / "checker", folder / "checker")
     run = [sys.executable, str(folder / "prove.py"), "--no-install", "--page", str(folder / "page.md")]
     done = subprocess.run(run, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -132,6 +132,21 @@ def test_a_request_from_before_a_checkpoint_is_known(tmp_path: Path, often: None
     assert folder.state.total(("user", "ann", "census")) == spent
 
 
+def test_a_request_that_two_jails_give_up_is_given_up_once(tmp_path: Path, often: None) -> None:
+    """The second of them finds it in the log only, after a checkpoint; an entry more would change nothing."""
+    folder = make_jail(tmp_path, budget=10, grant=10)
+    other = JailFolder(folder.path)
+    slow = spend(folder, "ann", (cells()[0], "1/10"))
+    other.ledger.refresh()
+    folder.ledger.give_up("ann", slow)
+    answer_some(folder)
+    other.ledger.give_up("ann", slow)
+
+    assert [e.body["type"] for e in folder.events()].count("given_up") == 1
+    for jail in (folder, other, JailFolder(folder.path)):
+        spend(jail, "ann", (cells()[0], "1/10"))
+
+
 def test_a_request_of_another_user_with_the_same_id_is_another_one(tmp_path: Path, often: None) -> None:
     folder = make_jail(tmp_path, budget=10, users=("ann", "bob"), grant=10)
     request = spend(folder, "ann", (cells()[0], "1/10"))

@@ -27,6 +27,7 @@ from privjail.ops.numbers.combine import Add, ColumnStack, Element, Extreme, Off
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.numbers.tally import Tally
+from privjail.plan.domain import Numeric, TextDomain
 from privjail.plan.distance import Distance
 from privjail.plan.node import Lit, children, set_frozen
 from privjail.plan.value import Value
@@ -50,9 +51,10 @@ def test_the_facts_of_a_value_are_no_larger_than_it_was_weighed() -> None:
 
 
 def test_constants_are_weighed_with_the_node_that_holds_them() -> None:
-    column = next(n for n in nodes_of_many_programs() if isinstance(n, Column))
-    few, many = (IsIn(column, tuple(Lit.of(i) for i in range(n))) for n in (1, 1_001))
-    short, long = (IsIn(column, (Lit.of("x" * n),)) for n in (1, 1_001))
+    columns = [n for n in nodes_of_many_programs() if isinstance(n, Column)]
+    number, text = (next(n for n in columns if isinstance(n.domain, kind)) for kind in (Numeric, TextDomain))
+    few, many = (IsIn(number, tuple(Lit.of(i) for i in range(n))) for n in (1, 1_001))
+    short, long = (IsIn(text, (Lit.of("x" * n),)) for n in (1, 1_001))
 
     assert weigh.weight(many, Limits()) - weigh.weight(few, Limits()) >= 1_000 * weigh.NODE
     assert weigh.weight(long, Limits()) - weigh.weight(short, Limits()) >= 1_000

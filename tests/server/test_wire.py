@@ -338,6 +338,7 @@ BANNED = {
 #: made-up rows. Not part of a jail.
 AUDIT = {
     *(SRC / "verify" / f"{name}.py" for name in ("audit/auditor", "audit/run", "audit/taps", "checks/published")),
+    SRC / "verify" / "certified.py",  # runs the checker that was extracted from the proofs
     SRC / "rehearsals" / "run.py",
 }
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.budget.notions import ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from privjail.errors import DPError
+from privjail.errors import DPError, RowsError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
@@ -121,9 +121,12 @@ class Plans:
             key = columns[pick.choice(("who", "who", "c", "n"))]
             rows, columns = self.into(GroupHead(rows, key, pick.randint(1, 3)), columns)
         elif kind == 8:
-            window = Window(rows, pick.randint(0, 2), pick.randint(0, 1))
+            before, after = pick.randint(0, 2), pick.randint(0, 1)
+            if (before, after) == (2, 0):
+                before, after = pick.choice(((2, 0), (1, -1), (2, -1)))
+            window = Window(rows, before, after)
             lagged = Lag(window, columns["i"], pick.randint(-window.after, window.before))
-            rows, columns = self.into(window, columns)
+            rows, columns = self.seen(window, columns)
             columns["i"] = Clip(lagged, Lit.of(-3), Lit.of(5)) if pick.random() < 0.5 else lagged
         else:
             name = pick.choice(("i", "x", "c", "b", "s", "free"))
@@ -132,6 +135,13 @@ class Plans:
 
     def into(self, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
         return rows, {n: c if c.base is None else Carried(rows, c) for n, c in columns.items()}
+
+    def seen(self, window: Window, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
+        """Columns come along into a window; where a row does not see itself, those of the row above do."""
+        try:
+            return self.into(window, columns)
+        except RowsError:
+            return window, {n: c if c.base is None else Lag(window, c, window.before) for n, c in columns.items()}
 
     # -- columns
 
@@ -265,7 +275,8 @@ class Plans:
         plain.append(Dot(tuple(plain), tuple(Lit.of(pick.choice((0.5, -2.0, 0.0))) for _ in plain)))
         bound = pick.choice((1.0, 0.1, 40.0))
         scale = RowScale(tuple(plain), Lit.of(bound), pick.choice(("1", "2", "inf")))
-        short = [Truncate(Clip(Arithmetic("*", x, scale), Lit.of(-bound), Lit.of(bound))) for x in plain]
+        between = [Clip(Arithmetic("*", x, scale), Lit.of(-bound), Lit.of(bound)) for x in plain]  # two steps of a grid
+        short = [Truncate(x) for x in between]
         hot = [Compare("==", columns["c"], Lit.of(key)) for key in pick.sample("abc", 2)]
         match pick.randrange(6):
             case 0:
@@ -278,7 +289,7 @@ class Plans:
                 return [Truncate(Arithmetic("*", u, Cast(h, "Float64"))) for u in short for h in hot]
             case 4:
                 return [pick.choice(short) for _ in range(3)]
-        return short
+        return pick.choice((short, between))
 
     def scalar(self) -> Any:
         value = self.tried(self.simple)

@@ -15,7 +15,7 @@ from privjail.verify.checker.reading import constant
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 from .test_forged import AGE, Made, column, signed, sum_of, whole
-from .test_forged_claims import of_signs
+from .test_forged_claims import of_an_absolute
 
 COUNT = {"distance": "1", "size": 1, "grid": "1", "capped": False, "monotone": True, "cells": [0]}
 
@@ -30,8 +30,8 @@ def count_on_a_coarse_grid() -> Made:
 
 def direction_of_minus_one() -> Made:
     """-1 is less than False, so it was no larger claim; but it is true, so it halved the noise of a noisy maximum."""
-    made = of_signs({})
-    made["nodes"][2]["claims"]["monotone"] = -1
+    made = of_an_absolute(sum_of(AGE, "100", "noisy_max"))
+    made["nodes"][3]["claims"]["monotone"] = -1
     return made
 
 

@@ -95,7 +95,7 @@ def public(x: Any, name: str) -> Any:
     if isinstance(x, Prisoner):
         raise PrisonerError(
             f"{name} is private: predictions and scores are for public data",
-            do="keep public test data apart, or compute a private score with privjail.learn.private_score",
+            do="score on public test data that was kept apart",
         )
     return x
 

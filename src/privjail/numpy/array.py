@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy
 
-from privjail.errors import PlanError, PrisonerError, RowsError
+from privjail.errors import PlanError, PrisonerError, RowsError, UnknownName
 from privjail.numpy import elementwise as each
 from privjail.numpy.sums import vector_sum
 from privjail.ops.columns.arithmetic import Arithmetic
@@ -29,6 +30,19 @@ from privjail.sensitive import number
 
 Cells = Any  # a numpy array of expressions, in the shape of the public axes
 ORDERS = {1: "1", 2: "2", math.inf: "inf"}
+_SUMS = "`X.sum(axis=0).reveal(eps=0.1)`"
+#: What numpy's arrays have and private ones lack: why, what to type instead, and the names. All others: the last line.
+_LACKS = [
+    ("one row could change it", f"count the rows: {_SUMS}", "any all"),
+    ("the number of rows is private", "release it: `X.shape[0].reveal(eps=0.1)`", "size nbytes strides"),
+    ("it depends on all rows", f"sum over the rows: {_SUMS}",
+     "argsort sort argpartition partition cumsum cumprod prod searchsorted nonzero compress max min trace diagonal"),
+    ("the private first axis stays", "name the public axes: `X[:, None]`, `X.T @ X`",
+     "flatten ravel squeeze swapaxes transpose mT resize"),
+    ("a private array is not changed in place", "make another one: `X * 2`, `X.clip(0, 1)`",
+     "fill put setfield setflags byteswap"),
+    ("it would show rows, or needs them one by one", f"sum over the rows and release the sums: {_SUMS}", ""),
+]  # fmt: skip
 
 
 def cells_of(columns: Iterable[Expr]) -> Cells:
@@ -248,6 +262,18 @@ class PrivArray(Prisoner):
         return function(self, func, args, kwargs)
 
     __hash__ = Prisoner.__hash__
+
+    if not TYPE_CHECKING:  # or a misspelt name would pass for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"PrivArray has no {name!r}")
+            if not hasattr(numpy.ndarray, name):
+                near = get_close_matches(name, [n for n in dir(self) if not n.startswith("_")], n=3)
+                do = f"did you mean {', '.join(near)}?" if near else f"sum over the rows: {_SUMS}"
+                raise UnknownName(f"a private array has no {name!r:.40}", do=do)
+            why, do, _ = next((line for line in _LACKS if name in line[2].split()), _LACKS[-1])
+            raise UnknownName(f"PrivArray.{name} is refused: {why}", plan=self._plan(), do=do)
 
 
 def _operator(name: str, flip: bool = False) -> Any:

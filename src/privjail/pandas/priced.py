@@ -99,6 +99,9 @@ class _Call:
         inplace = extra.pop("inplace", False) if self.bound and hasattr(args[0], "_replace") else False
         for keyword, value in extra.items():
             self.look_up(keyword, value)
+        if amounts and "eps" in self.known:
+            others = ", ".join(f"{k}=" for k in amounts)
+            raise PlanError(f"{self.name}() is paid for with eps= alone; nothing was charged", do=f"leave out {others}")
         result = called(*args, **rest)
         if amounts:
             return self.released(result, amounts)

@@ -24,6 +24,8 @@ _FORMULA = "code of the analyst does not run on private data"
 # answers. What stands in `…` runs as it stands, on a table with the numbers a and b, the categories g and h, the
 # dates t and the text s; tests/pandas/test_names.py runs it.
 _TABLE: list[tuple[str, str, str, str]] = [
+    ("all", "a private array holds numbers, true/false and categories, and some column here is of another type",
+     'take the columns that are: `df[["a", "b"]].to_numpy()`', "values"),
     ("all", _ALL_ROWS, 'windows of fixed length work: `df["a"].rolling(7).sum()`; sum up what you release: '
      '`df.groupby("g")["a"].sum().reveal(eps=0.1).cumsum()`', "cumsum cumprod cummax cummin expanding ewm"),
     ("all", "the rank of one row depends on all other rows, so one person could change every rank",

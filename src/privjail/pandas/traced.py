@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from privjail.pandas.series import PrivSeries
 
 MOST_PATHS = 64  # ways through a function
-NAMES = {"isinstance", "type", "hasattr", "issubclass", "id", "callable", "repr", "str", "format"}
+NAMES = {"isinstance", "type", "hasattr", "issubclass", "id", "callable", "repr", "str", "format", "isscalar",
+         "__class__", "getattr"}  # fmt: skip
+#: Methods of columns that a single number has, too, or that mean the same for it.
+METHODS = {"clip", "round", "fillna", "isna", "notna", "isnull", "notnull", "astype", "between", "isin", "abs"}
 INSTEAD = "use arithmetic, comparisons, .where(…), .str and .dt on whole columns"
 ASTYPE = {int: "Int64", float: "Float64", bool: "boolean", str: "string"}
 
@@ -61,9 +64,11 @@ class Value:
         if not _paths:
             _refuse("a decision on a value that the function has kept")
         condition = self._series
-        if not isinstance(condition.domain, BoolDomain):
-            condition = self._series != ("" if _is_text(condition) else 0)
-        return _paths[-1].decide(condition.fillna(False))
+        if isinstance(condition.domain, BoolDomain):
+            return _paths[-1].decide(condition.fillna(False))
+        # A missing number is NaN, which is true; so is a missing text, which pandas gives as NaN.
+        condition = condition != ("" if _is_text(condition) else 0)
+        return _paths[-1].decide(condition.fillna(True))
 
     def __getattr__(self, name: str) -> Any:
         """Methods of texts, parts of dates: as the column's accessors have them."""
@@ -76,7 +81,7 @@ class Value:
         if isinstance(series.domain, TimeDomain):
             part = getattr(series.dt, name)
             return (lambda *args, **kwargs: Value(part(*args, **kwargs))) if callable(part) else Value(part)
-        if name in ("is_integer", "real", "imag", "as_integer_ratio"):
+        if name not in METHODS:
             _refuse(f"x.{name}")
         found = getattr(series, name)
         return lambda *args, **kwargs: Value(found(*args, **kwargs))
@@ -195,6 +200,8 @@ def _called(f: Callable[[Any], Any], given: Value | Row, path: Path) -> Any:
     _paths.append(path)
     try:
         answer = _series_of(f(given))
+    except ArithmeticError as error:  # its own, whatever the value: no data were looked at
+        raise PlanError(f"the function fails: {type(error).__name__}: {error!s:.200}", do=INSTEAD) from error
     finally:
         _paths.pop()
     if not isinstance(answer, Prisoner):
@@ -247,10 +254,27 @@ def _is_text(series: PrivSeries) -> bool:
     return isinstance(series.domain, (TextDomain, CategoryDomain))
 
 
-def _check_names(f: Any) -> None:
-    """Refuse what would silently take a stand-in for something else: questions about its type or identity."""
+def _check_names(f: Any, seen: set[int] | None = None) -> None:
+    """Refuse what would silently take a stand-in for something else: questions about its type or identity.
+
+    Functions that it calls are looked at, too.
+    """
+    seen = set() if seen is None else seen
+    while hasattr(f, "func"):  # functools.partial
+        f = f.func
+    if not hasattr(f, "__code__") and not isinstance(f, type) and hasattr(type(f).__call__, "__code__"):
+        f = type(f).__call__
     code = getattr(f, "__code__", None)
+    if id(code) in seen:
+        return
+    seen.add(id(code))
     for each in _codes(code) if isinstance(code, CodeType) else ():
+        for name in each.co_names:
+            known = getattr(f, "__globals__", {}).get(name)
+            if hasattr(known, "__code__") and not getattr(known, "__module__", "").startswith(("pandas", "numpy")):
+                _check_names(known, seen)
+        if each.co_exceptiontable:
+            _refuse("try inside the function", "write what happens to such values as a condition")
         asked = NAMES & set(each.co_names)
         if asked:
             _refuse(f"{min(asked)}() inside the function", 'for missing values: df["a"].isna(), .fillna(…)')

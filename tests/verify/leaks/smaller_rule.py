@@ -1,4 +1,4 @@
-"""Changes a rule of the library: a head moves by one row."""
+"""Changes a rule of the library: a row comes into a head, and none goes out."""
 
 from privjail import pandas as pd
 
@@ -11,5 +11,5 @@ df = pd.read_csv("people.csv", schema=SCHEMA, budget=10)
 
 from privjail.ops.rows import slice as slices
 
-slices.moves = lambda start, stop: 1
-print(df.head(20)["cost"].sum().reveal(eps=1))
+slices.goes_out = lambda ends: 0
+print(df.head(20)["ward"].value_counts(sort=False).reveal(eps=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from operator import add
 from typing import Any
@@ -123,7 +124,11 @@ class Offset(Value):
 
 @node
 class Absolute(Value):
-    """|a|. Distance: kept (||x| - |y|| ≤ |x - y|). Monotone if at most one element moves."""
+    """|a|. Distance: kept (||x| - |y|| ≤ |x - y|). Monotone if at most one element moves.
+
+    What is known of the sum of all elements is not kept: where one element falls and another rises, their sum moves by
+    the difference, but both absolute values may fall.
+    """
 
     kind = "absolute"
     a: Value
@@ -132,7 +137,10 @@ class Absolute(Value):
         self.fact(index=self.a.index, grid=self.a.grid)
 
     def derive(self) -> Facts:
-        return self.a.facts._replace(monotone=self.a.facts.single)
+        joint = self.a.facts.joint
+        if isinstance(joint, OneMoves):
+            joint = replace(joint, net=joint.whole)
+        return self.a.facts._replace(joint=joint, monotone=self.a.facts.single)
 
     @property
     def inputs(self) -> tuple[Value, ...]:

@@ -174,7 +174,7 @@ class DurableLedger:
 
         def unanswered() -> bool:
             known = self._request(user, request)
-            return known is not None and known.answered is None
+            return known is not None and known.open
 
         self._enter("given_up", user, request, unanswered)
 

@@ -112,6 +112,10 @@ class State:
         elif event.body["type"] in ("answer", "repeat", "given_up"):
             getattr(self, f"_on_{event.body['type']}")(event.body)
 
+    def _about(self, body: dict[str, Any]) -> RequestEntry:
+        """The request that an entry is about. One that a checkpoint left out is known again, without its digest."""
+        return self.requests.setdefault(_key(body), RequestEntry(""))
+
     def _on_init(self, body: dict[str, Any]) -> None:
         """The first event identifies the jail. Entries of another version may mean something else."""
         if body.get("version") != VERSION:
@@ -178,15 +182,15 @@ class State:
                 self._tree(scope).add(steps, amounts(cost) or ())
 
     def _on_answer(self, body: dict[str, Any]) -> None:
-        self.requests[_key(body)].answered = Answered(body["sha256"], self._seq)
+        self._about(body).answered = Answered(body["sha256"], self._seq)
 
     def _on_repeat(self, body: dict[str, Any]) -> None:
         """A request that was charged, and was not answered, is run once more."""
-        self.requests[_key(body)].repeats += 1
+        self._about(body).repeats += 1
 
     def _on_given_up(self, body: dict[str, Any]) -> None:
         """A request took too long. It is not run again, so it will never be answered."""
-        self.requests[_key(body)].given_up = True
+        self._about(body).given_up = True
 
     def _on_failed(self, body: dict[str, Any]) -> None:
         """A request failed after data was read: the failure itself may depend on the data."""
@@ -199,7 +203,7 @@ class State:
     def _on_lost(self, body: dict[str, Any]) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""
         for user, request in body["requests"]:
-            self.requests[user, request].lost = True
+            self._about({"user": user, "request": request}).lost = True
 
     def _on_checkpoint(self, body: dict[str, Any]) -> None:
         """All of this was written down. Requests that are answered for good can be found in the log when asked for."""

@@ -195,8 +195,8 @@ def offset(a: Numbers, constant: Fraction) -> Numbers:
 
 def absolute(a: Numbers) -> Numbers:
     """| |x| - |y| | ≤ |x - y|. A number below 0 that grows has a shrinking absolute value: so monotone only if at most
-    one element moves."""
-    return replace(a, monotone=a.one_moves)
+    one element moves. Nothing is known of their sum: one element may fall while another rises."""
+    return replace(a, monotone=a.one_moves, net=None)
 
 
 def element(a: Numbers, i: int) -> Numbers:
