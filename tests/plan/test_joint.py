@@ -63,6 +63,10 @@ def _vectors() -> list[Value]:
 def test_short_cuts_agree_with_the_list_of_elements(value: Value) -> None:
     assert isinstance(value.joint, (OneMoves, AllMove, PerElement))
     plain = _plain(value)
+    if value.kind == "absolute" and "head" in str(value):
+        # One group may fall while another rises, and both absolute values fall: nothing better than L1 is known.
+        assert value.joint.sum().value == value.joint.linf == value.joint.l1 >= plain.linf
+        return
     if isinstance(value.joint, OneMoves) and value.joint.whole.const:
         # A capped table: the list cannot know that all elements share one bound; it is n times as large.
         assert value.joint.linf == plain.linf and plain.l1 == value.joint.linf * value.joint.size
