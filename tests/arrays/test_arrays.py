@@ -61,6 +61,8 @@ ROW_WISE = {
     "divided by a row": lambda np, X: X / numpy.array([10.0, 0.5]),
     "maximum": lambda np, X: np.maximum(X, 0.3),
     "where": lambda np, X: np.where(X > 0.5, 1, 0),
+    "round": lambda np, X: np.round(X, 1),
+    "around": lambda np, X: np.around(X),
     "select": lambda np, X: np.select([X[:, 0] > 2, X[:, 1] > 0.5], [X[:, 1], 7], 3),
     "clip": lambda np, X: np.clip(X, 0.2, 0.8),
     "matrix": lambda np, X: X @ numpy.array([[1.0, -2.0, 0.5], [3.0, 0.0, 1.0]]),

@@ -12,6 +12,7 @@ from privjail.numpy import elementwise as each
 from privjail.numpy.array import PrivArray, _public_tail, asarray, elementwise, norm
 from privjail.numpy.sums import SensitiveArray
 from privjail.ops.columns.cut import Cut
+from privjail.ops.columns.function import Function
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
@@ -73,6 +74,14 @@ def where(condition: Any, *choices: Any) -> PrivArray:
         raise RowsError("the arrays do not have the same rows in the same order", do="take all from the same table")
     tails = [a._cells if isinstance(a, PrivArray) else _public_tail(a, private[0]) for a in operands]
     return PrivArray(private[0]._rows, numpy.frompyfunc(each.where, 3, 1)(*tails))
+
+
+def round_(a: Any, decimals: int = 0) -> PrivArray:
+    """To a public number of decimals, from 0 to 15."""
+    if type(decimals) is not int or not 0 <= decimals <= 15:
+        raise PlanError("numpy.round takes a whole number of decimals from 0 to 15", do='for tens: df["a"].round(-1)')
+    found: PrivArray = asarray(a)._map(lambda e: Function("round", numeric(e), decimals))
+    return found
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> PrivArray:
@@ -175,7 +184,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reshape": lambda a, *shape, **k: asarray(a).reshape(*(shape or (k["shape"],))),
     "ndim": lambda a: asarray(a).ndim, "shape": lambda a: asarray(a).shape,
     "expand_dims": lambda a, axis: asarray(a)[:, None] if axis in (1, -1) else _no("expand_dims"),
-    "square": lambda a: asarray(a)._map(each.UNARY["square"]), "round": lambda a: asarray(a)._map(each.UNARY["rint"]),
+    "square": lambda a: asarray(a)._map(each.UNARY["square"]), "round": round_, "around": round_,
     "nan_to_num": lambda a, nan=0.0: asarray(a)._map(lambda e: _filled(e, nan)),
 }  # fmt: skip
 
