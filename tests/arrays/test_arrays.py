@@ -206,3 +206,11 @@ def test_what_a_private_array_lacks_is_refused_with_code_that_runs(df, name):
 def test_a_misspelt_name_of_an_array_names_the_nearest(df):
     with pytest.raises(PlanError, match="did you mean reshape"):
         df[["a", "b"]].to_numpy().reshap(-1, 2)
+
+
+def test_operands_of_a_histogram_have_the_same_rows(df):
+    some = df[df["a"] > 3]
+    with pytest.raises(DPError, match="same rows"):
+        numpy.bincount(df["a"], weights=some["b"])
+    with pytest.raises(DPError, match="same rows"):
+        np.histogramdd([df["a"], some["b"]], bins=[3, 3])

@@ -136,8 +136,14 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         keys.append(key)
         edges.append(ends)
     value = None if weights is None else numeric(asarray(weights)._flat[0])
+    _same_rows([*columns, *([] if weights is None else [asarray(weights)])])
     tally = Tally(columns[0]._rows, tuple(keys), value)
     return SensitiveArray(tally, numpy.arange(tally.size).reshape([len(e) - 1 for e in edges])), edges
+
+
+def _same_rows(arrays: list[Any]) -> None:
+    if any(not isinstance(a, PrivArray) or a._rows is not arrays[0]._rows for a in arrays):
+        raise RowsError("the arrays do not have the same rows in the same order", do="take all from the same table")
 
 
 def _places(table: Any) -> Any:
@@ -170,6 +176,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> SensitiveArray:
             raise PlanError("bincount needs whole numbers from 0 to a known bound", do="clip the column first")
         size = max(minlength, expr.domain.upper + 1)
         key = Cut(expr, tuple(Lit.of(float(i)) for i in range(size + 1)), None, 0, 0)
+    _same_rows([column, *([] if weights is None else [asarray(weights)])])
     value = None if weights is None else numeric(asarray(weights)._flat[0])
     return SensitiveArray(Tally(column._rows, (key,), value), numpy.arange(size))
 
