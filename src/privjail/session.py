@@ -16,6 +16,7 @@ from privjail.engines.engine import Engine
 from privjail.engines.held import Held
 from privjail.errors import DPError, InternalError
 from privjail.ops.rows.source import Dataset, Source
+from privjail.plan.cells import Cell
 from privjail.release import Query, ReleaseGate
 
 if TYPE_CHECKING:
@@ -87,6 +88,14 @@ def stand_in(with_: StandIn | None) -> None:
     """Put something in place of the jail, or the jail back in its place."""
     global _stand_in
     _stand_in = with_
+
+
+def notion_of(root: Cell) -> Notion | None:
+    """The notion of privacy in which a data set's budget is counted; None if it is not known here."""
+    if _stand_in is None and _connection is not None:
+        return _connection.notions.get(str(root.key))
+    gate = jail() if _stand_in is None else _stand_in.gate
+    return next((each.notion for each in gate.ledger.accounts() if each.root is root), None)
 
 
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
