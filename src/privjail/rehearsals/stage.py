@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from privjail import session
+from privjail.budget.blocks import Block
 from privjail.budget.ledger import Account
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.reference import ReferenceEngine
@@ -56,11 +57,11 @@ class Stage:
                 self.gate.ledger.charge([(root, before.total())])
         return source
 
-    def release(self, asks: list[Query]) -> list[Any]:
+    def release(self, asks: list[Query], block: Block | None = None) -> list[Any]:
         for root in dict.fromkeys(cell.root for ask in asks for cell in ask.value.cells):
             if root not in self.spent_before:
                 self._hold(*_known(root))
-        return self.gate.release(asks)
+        return self.gate.release(asks, block)
 
     def totals(self) -> dict[str, Any]:
         """What the program has cost so far, by data set."""

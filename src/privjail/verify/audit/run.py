@@ -127,7 +127,11 @@ class Run:
             place.from_frame = from_frame  # type: ignore[attr-defined]
         opening.open_here = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
-        ReleaseGate.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
+
+        def released(jail: Any, asks: Any, block: Any = None) -> Any:
+            return self.release(asks, lambda: plain_release(jail, asks, block), jail)
+
+        ReleaseGate.release = released  # type: ignore[method-assign]
         import privjail
 
         for where in (privjail, session):
@@ -277,7 +281,9 @@ class Run:
         session.disconnect()
         made = client.Connection(grpc.insecure_channel(to["address"]), to["token"])
         plain = made.release
-        made.release = lambda asks, request=None: self.release(asks, lambda: plain(asks, request))  # type: ignore[method-assign]
+        made.release = lambda asks, request=None, block=None: self.release(  # type: ignore[method-assign]
+            asks, lambda: plain(asks, request, block)
+        )
         session._connection = made
         return made
 
