@@ -56,10 +56,15 @@ class Stage:
                 self.gate.ledger.charge([(root, before.total())])
         return source
 
+    def notion_of(self, root: Cell) -> Notion:
+        """The notion of a data set's budget. One that was opened before the rehearsal is opened here first."""
+        if root not in self.spent_before:
+            self._hold(*_known(root))
+        return self.gate.ledger.account(root).notion
+
     def release(self, asks: list[Query]) -> list[Any]:
         for root in dict.fromkeys(cell.root for ask in asks for cell in ask.value.cells):
-            if root not in self.spent_before:
-                self._hold(*_known(root))
+            self.notion_of(root)
         return self.gate.release(asks)
 
     def totals(self) -> dict[str, Any]:
