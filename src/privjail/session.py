@@ -15,7 +15,7 @@ from privjail.budget.amounts import amount
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.engine import Engine
 from privjail.engines.held import Held
-from privjail.errors import DPError, InternalError
+from privjail.errors import DPError, InternalError, PlanError
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
 from privjail.release import Query, ReleaseGate
@@ -148,10 +148,22 @@ def _released(asks: list[Query]) -> list[Any]:
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
+    _need_open(asks)
     # Outside the except block: the inner error must not be attached, its message may contain data (V-24, V-29).
     raise InternalError(
         "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
     )
+
+
+def _need_open(asks: list[Query]) -> None:
+    """Refuse what belongs to no data set of this process; such a release fails before its charge."""
+    known = {account.root for account in jail().ledger.accounts()}
+    if any(cell.root not in known for ask in asks for cell in ask.value.cells):
+        raise PlanError(
+            "this data set is not open here: it was opened through a connection, or in a rehearsal, that has ended; "
+            "nothing was charged",
+            do="connect again with pj.connect(…), and open it again",
+        )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:
