@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any, NoReturn
 
 from privjail.errors import PrisonerError, RefusedError
@@ -20,7 +21,7 @@ class Prisoner:
 
     @property
     def _typ(self) -> str:
-        """What pandas asks of everything that its own functions are given: ``pandas.concat([x])``, ``public.merge(x)``."""
+        """What pandas asks of all that its own functions are given: ``pandas.concat([x])``, ``public.merge(x)``."""
         name = _asking_function()
         ours = hasattr(sys.modules.get("privjail.pandas"), name)
         raise RefusedError(
@@ -144,11 +145,12 @@ class Prisoner:
 
 def _asking_function() -> str:
     """The name of the function of pandas that was called; nothing if it is an operator or a constructor."""
-    frame, name = sys._getframe(2), ""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith("pandas."):
             name = frame.f_code.co_name  # of the outermost one, in the end
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "" if name.startswith("_") else name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,8 @@ def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
 
     global _connection
     disconnect()
+    atexit.unregister(disconnect)
+    atexit.register(disconnect)  # gRPC complains if Python ends under an open call
     _connection = client.connect(address, **options)
     return _connection
 

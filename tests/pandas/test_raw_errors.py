@@ -56,7 +56,7 @@ def test_what_the_refusal_of_a_dict_says_can_be_typed():
     with pytest.raises(pj.DPError) as caught:
         dict(df["g"].value_counts())
     codes = str(caught.value.do).split("`")[1::2]
-    assert len(codes) == 2 and all(len(eval(code, {"df": df})) > 1 for code in codes)
+    assert len(codes) == 2 and all(len(eval(code, {"df": df})) > 1 for code in codes)  # noqa: S307
 
 
 def test_bars_can_be_drawn_in_several_pictures():

@@ -34,9 +34,8 @@ def plot(x: Any, confidence: float = 0.95, ax: Any = None, **options: Any) -> An
     errors = [[[low for low, _ in each], [high for _, high in each]] for each in ends]
     axes = _bars(numbers, errors, ax, options)
     first = axes.flat[0] if hasattr(axes, "flat") else axes  # with subplots=True there are several
-    first.set_title(
-        first.get_title() or f"bars: released; lines: where the truth is, with {confidence:.0%} probability"
-    )
+    title = f"bars: released; lines: where the truth is, with {confidence:.0%} probability"
+    first.set_title(first.get_title() or title)
     return axes
 
 
