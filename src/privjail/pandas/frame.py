@@ -451,8 +451,11 @@ class PrivDataFrame(Operators):
         if condition._rows is not self._rows:
             raise RowsError("the condition does not belong to the rows of this table")
         if isinstance(value, PrivSeries):
-            if value._rows is not self._rows:
-                raise RowsError("the new values do not belong to the rows of this table")
+            if value._rows is not self._rows and value._rows is not self[condition]._rows:
+                raise RowsError(
+                    "the new values do not belong to the rows of this table",
+                    do='take them from the same table: `df.loc[df["a"] > 3, "a"] = df["a"] * 2`',
+                )
             return Where(condition._expr, value._expr, expr)
         if is_missing(value):
             return NullWhere(condition._expr, expr)
@@ -1176,6 +1179,9 @@ class PrivDataFrame(Operators):
         numbers = self[numbers]._bounded("describe") if numbers else []
         if not numbers and not labels:
             raise PlanError("the table has no column of numbers or categories", do='`df[["a", "g"]].describe(eps=0.1)`')
+        left = [n for n in self._exprs if n not in (*numbers, *labels) and not _is_number(self._exprs[n].domain)]
+        if left:
+            warn(f"describe leaves out {', '.join(map(str, left))}: of text and dates there is no summary here")
         share = amount(eps) / (len(numbers) + len(labels))
         parts = {n: self._series(n).describe(percentiles, eps=share) for n in self._exprs if n in [*numbers, *labels]}
         rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))
