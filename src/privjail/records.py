@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privjail.plan.cells import Cell
 from privjail.release import Query
 
 if TYPE_CHECKING:
@@ -61,9 +60,7 @@ def unnoted() -> Iterator[None]:
 def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
     """Note a release that was answered."""
     file, line = asking_line()
-    roots: dict[Cell, None] = {}
-    for ask in asks:
-        roots.update(dict.fromkeys(cell.root for cell in ask.value.cells))
+    roots = dict.fromkeys([cell.root for ask in asks for cell in ask.value.cells])
     price: dict[str, float] = {}
     for ask in asks:
         for name, x in ask.mechanism.parameters().items():
@@ -72,7 +69,7 @@ def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
     first = asks[0]
     answer = answers[0] if len(asks) == 1 else None
     noted = Record(
-        datetime.datetime.now(), file, line, str(first.value), tuple(str(root) for root in roots), len(asks),
+        datetime.datetime.now(), file, line, str(first.value), tuple(map(str, roots)), len(asks),
         first.mechanism, price, _kept(answer),
     )  # fmt: skip
     _current[-1].append(noted)

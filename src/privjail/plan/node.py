@@ -213,10 +213,17 @@ def inputs_first(
     users: list[T] = []  # the nodes on the way down: path[i + 1] yields the inputs of users[i]
     while path:
         for node in path[-1]:
-            if not known(node):
-                path.append(iter(below(node)))
-                users.append(node)
-                break
+            if known(node):
+                continue
+            inputs = below(node)
+            if inputs == ():  # a leaf: nothing to come back to
+                yield node
+                if visited is not None:
+                    visited(node)
+                continue
+            path.append(iter(inputs))
+            users.append(node)
+            break
         else:  # all below is done
             path.pop()
             if users:

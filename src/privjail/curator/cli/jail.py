@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import bar, done, notes, numbers, out, progress, quiet, show, spelled
+from privjail.curator.cli.show import bar, done, notes, out, progress, quiet, show, spelled
+from privjail.curator.given import numbers
 from privjail.errors import DPError
 
 HERE = Path("jail")
@@ -141,6 +142,7 @@ def user_add(
     name: str,
     days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
+    role: Annotated[str | None, typer.Option(help="analyst, curator, auditor or operator; default: analyst")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
     jail: Where = HERE,
 ) -> None:
@@ -160,7 +162,7 @@ def user_add(
     with os.fdopen(fd, "w", encoding="utf-8") as f:
         os.fchmod(fd, 0o600)
         try:
-            file = folder.add_user(name, days, mutual_tls)
+            file = folder.add_user(name, days, mutual_tls, role)
         except BaseException:
             if not there:
                 path.unlink()
@@ -177,8 +179,8 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     from privjail.curator.views import users
 
-    rows = [[u.name, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
-    show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
+    rows = [[u.name, u.role, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
+    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
 
 
 @user.command("pardon")

@@ -37,6 +37,9 @@ def serve(
     engine: Annotated[str, typer.Option(help="auto, polars, duckdb or spark, for data added without one")] = "auto",
     spark: Annotated[str | None, typer.Option(help="a Spark Connect server, sc://host:port")] = None,
     spark_token_file: Annotated[Path | None, typer.Option(help="a file with the token for Spark")] = None,
+    certificates: Annotated[
+        bool, typer.Option(help="keep the certificate of each release in the ledger, for the auditor")
+    ] = True,
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
@@ -76,6 +79,10 @@ def serve(
             engines,
         ),
     )
+    if certificates:
+        from privjail.curator.certificates import packed
+
+        running.service.certify = packed
     print(f"serving on {host}:{running.port}", flush=True)
     warming = threading.Thread(target=_warm)
     warming.start()
