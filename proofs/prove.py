@@ -43,6 +43,7 @@ FILES = (
     "AboveThreshold",
     "PrivateKeys",
     "Composition",
+    "Samples",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

@@ -44,6 +44,7 @@ from privjail.ops.columns.norms import Dot, RowScale, Truncate
 from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
@@ -107,8 +108,10 @@ class Plans:
     def step(self) -> None:
         pick = self.pick
         rows, columns = pick.choice(self.tables[-3:])
-        kind = pick.randrange(10)
-        if kind < 4:
+        kind = pick.randrange(11)
+        if kind == 10:
+            rows = Sample(rows, Fraction(1, pick.randint(1, 9)), pick.choice("ab"))
+        elif kind < 4:
             condition = self.condition(columns)
             rows = keep(rows, condition) if pick.random() < 0.7 else Filter(rows, condition)
         elif kind == 4:
