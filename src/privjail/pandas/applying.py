@@ -12,6 +12,7 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.prisoner import Prisoner
 from privjail.sensitive import Number
+from privjail.together import several
 
 
 def applied(groups: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -44,6 +45,7 @@ def _labelled(vector: SensitiveSeries, index: Any) -> Any:
     return deferred(vector, "labelled by group", lambda found: found.set_axis(index))
 
 
+@several
 def transformed(groups: Any, func: Any, eps: Any) -> PrivSeries:
     """The released statistic of its group, in each row: a private column made from public numbers."""
     name = statistic_of(func)

@@ -64,6 +64,7 @@ from privjail.rowwise import constant_like, is_missing, literal, numeric, same_r
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
 from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.mean import means
+from privjail.together import several
 
 if TYPE_CHECKING:
     import pandas
@@ -945,6 +946,7 @@ class PrivDataFrame(Operators):
         found = means(self._rows, self._exprs, eps)
         return series_of(found.values(), index=list(found))
 
+    @several
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
         columns = self._bounded(method)
         share = amount(eps) / len(columns)
@@ -1060,6 +1062,7 @@ class PrivDataFrame(Operators):
         """
         return row_logic(self, "all", axis)
 
+    @several
     def mode(self, *, eps: Any) -> pandas.DataFrame:
         """The most frequent value of each column, for one eps in all.
 
@@ -1084,6 +1087,7 @@ class PrivDataFrame(Operators):
         """
         return self._matrix(covariances(self._rows, self._numeric_exprs("cov"), eps, ddof))
 
+    @several
     def corrwith(self, other: PrivSeries, *, eps: Any) -> ReleasedSeries:
         """The correlation of each column of numbers with one other column, for one eps in all.
 
@@ -1164,6 +1168,7 @@ class PrivDataFrame(Operators):
             return table._described(numbers, labels, eps, percentiles)
         return frame_of(table[numbers]._per_column("describe", eps, percentiles=percentiles))
 
+    @several
     def _described(self, numbers: list[Any], labels: list[Any], eps: Any, percentiles: Any) -> pandas.DataFrame:
         """Numbers and categories in one table, as include="all" has them."""
         import pandas

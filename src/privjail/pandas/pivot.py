@@ -15,6 +15,7 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 from privjail.plan.domain import BoolDomain, Numeric, TimeDomain
 from privjail.rowwise import same_rows
+from privjail.together import several
 
 if TYPE_CHECKING:
     from privjail.pandas.frame import PrivDataFrame
@@ -28,6 +29,7 @@ def _list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
+@several
 def pivot(
     table: PrivDataFrame, values: Any, index: Any, columns: Any, aggfunc: Any, fill_value: Any, margins: bool,
     margins_name: str, eps: Any,
