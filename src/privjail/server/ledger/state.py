@@ -191,6 +191,9 @@ class State:
     def _on_restored(self, body: dict[str, Any]) -> None:
         """The ledger was put back from a backup, which the curator takes for the newest there is."""
 
+    def _on_settings(self, body: dict[str, Any]) -> None:
+        """A setting outside the ledger was changed: who is told of alerts, or a certificate."""
+
     def _on_freeze(self, body: dict[str, Any]) -> None:
         if body["frozen"]:
             self.frozen[body["name"]] = body["reason"]
