@@ -154,7 +154,11 @@ class Plans:
                     for name in columns}  # fmt: skip
             kept = {n: c if c is not None and type(c.domain) is type(columns[n].domain) else Aggregate(persons, "last", columns[n])
                     for n, c in some.items()}  # fmt: skip
-            return persons, {**kept, "who": persons.owner(), "n": Clip(Aggregate(persons, "size", None), Lit.of(0), Lit.of(2))}
+            return persons, {
+                **kept,
+                "who": persons.owner(),
+                "n": Clip(Aggregate(persons, "size", None), Lit.of(0), Lit.of(2)),
+            }
         other, theirs = self.persons, {name: Column(self.persons, name) for name, _ in PERSONS}
         if kind == 11 and pick.random() < 0.5:
             other = Filter(other, self.known(theirs))

@@ -19,6 +19,7 @@ privacy unit more. They are multiples of Σ η(cell) over the cells of the base,
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf
 from typing import Any
 
