@@ -25,6 +25,7 @@ FILES = (
     "Chains",
     "Windows",
     "Groups",
+    "People",
     "Values",
     "Numbers",
     "Vectors",

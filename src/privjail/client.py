@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privjail import errors
 from privjail.budget.amounts import amount
 from privjail.budget.blocks import Block
-from privjail.budget.notions import Notion, unlimited
-from privjail.errors import DPError, PlanError
+from privjail.budget.ledger import plus
+from privjail.budget.notions import Cost, Notion, unlimited
+from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
-from privjail.release import Query
+from privjail.release import Query, where_charged
 
 if TYPE_CHECKING:
     from privjail.server.channel import Jail
@@ -257,6 +258,25 @@ class Connection:
             ]
             out[balance.dataset] = None if not balance.limit else rest[0] if len(rest) == 1 else tuple(rest)
         return out
+
+    def reserve(self, asks: list[Query]) -> None:
+        """Refuse what is charged to a whole data set and is more than this user has left of it."""
+        prices: dict[str, Cost] = {}
+        for ask in asks:
+            for cell, cost in where_charged(ask, lambda root: self.notions[str(root.key)]):
+                if cell.depth == 0:
+                    name = str(cell.root.key)
+                    prices[name] = plus(prices[name], cost) if name in prices else cost
+        for balance in self._balances() if prices else ():
+            limit, spent = (tuple(map(Fraction, x)) for x in (balance.limit, balance.spent))
+            price = prices.get(balance.dataset)
+            if price and any(x > most - before for x, most, before in zip(price, limit, spent, strict=False)):
+                notion = self.notions[balance.dataset]
+                raise BudgetExceeded(
+                    f"this would raise what {balance.dataset!r} has cost to {notion.spelled(plus(spent, price))}, over "
+                    f"your limit of {notion.spelled(limit)}; nothing was charged",
+                    do="use a smaller eps, or ask the curator for more",
+                )
 
     @contextmanager
     def limited(self, eps: Any, source: str | None) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.engine import Engine
 from privjail.engines.held import Held
-from privjail.errors import BudgetError, DPError, InternalError
+from privjail.errors import BudgetError, DPError, InternalError, PlanError
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
 from privjail.release import Query, ReleaseGate
@@ -31,6 +32,8 @@ class StandIn(Protocol):
 
     gate: ReleaseGate
 
+    def notion_of(self, root: Cell) -> Notion: ...
+
     def open(self, dataset: Dataset, notion: Notion | None) -> Source: ...
 
     def release(self, asks: list[Query], block: Block | None = None) -> list[Any]: ...
@@ -39,6 +42,9 @@ class StandIn(Protocol):
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
 _connection: Connection | None = None
 _stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
+
+#: What answers releases of this context instead: see together.py.
+instead: ContextVar[Callable[[list[Query]], list[Any]] | None] = ContextVar("instead", default=None)
 
 #: Each is called with the queries before a release, and returns a function that is called after the answer.
 witnesses: list[Callable[[list[Query]], Callable[[], None]]] = []
@@ -71,6 +77,8 @@ def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
 
     global _connection
     disconnect()
+    atexit.unregister(disconnect)
+    atexit.register(disconnect)  # gRPC complains if Python ends under an open call
     _connection = client.connect(address, **options)
     return _connection
 
@@ -105,8 +113,9 @@ def notion_of(root: Cell) -> Notion | None:
         return block.notion
     if _stand_in is None and _connection is not None:
         return _connection.notions.get(str(root.key))
-    gate = jail() if _stand_in is None else _stand_in.gate
-    return next((each.notion for each in gate.ledger.accounts() if each.root is root), None)
+    if _stand_in is not None:
+        return _stand_in.notion_of(root)
+    return next((each.notion for each in jail().ledger.accounts() if each.root is root), None)
 
 
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
@@ -115,12 +124,40 @@ def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
 
 def release(asks: list[Query]) -> list[Any]:
     """Answer several queries at once, or fail with an error that is made from public facts only."""
-    prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
-    answers = _released(asks)
-    for answered in prepared:
-        answered()
+    other = instead.get()
+    if other is not None:
+        return other(asks)
+    answers = answered(asks)
     records.record(asks, answers)
     return answers
+
+
+def answered(asks: list[Query]) -> list[Any]:
+    """The same, not entered in the history."""
+    prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
+    answers = _released(asks)
+    for done in prepared:
+        done()
+    return answers
+
+
+def reserve(asks: list[Query]) -> None:
+    """Refuse a program of several releases whose price is over the budget, before its first release.
+
+    ``asks`` say what it costs in all. In process this is exact. A jail is not asked: refused is what is charged to a
+    whole data set, where nothing can be shared with other groups, and is more than the analyst has left.
+    """
+    if _stand_in is None and _connection is not None:
+        if _block.get() is None:  # in a block only the jail knows what is left
+            _connection.reserve(asks)
+        return
+    gate = jail()
+    if _stand_in is not None:
+        gate = _stand_in.gate
+        for ask in asks:
+            for cell in ask.value.cells:
+                _stand_in.notion_of(cell.root)  # opens it in the rehearsal, too
+    gate.ledger.check([charge for ask in asks for charge in gate.charges(ask, _block.get())])
 
 
 def _released(asks: list[Query]) -> list[Any]:
@@ -134,10 +171,22 @@ def _released(asks: list[Query]) -> list[Any]:
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
+    _need_open(asks)
     # Outside the except block: the inner error must not be attached, its message may contain data (V-24, V-29).
     raise InternalError(
         "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
     )
+
+
+def _need_open(asks: list[Query]) -> None:
+    """Refuse what belongs to no data set of this process; such a release fails before its charge."""
+    known = {account.root for account in jail().ledger.accounts()}
+    if any(cell.root not in known for ask in asks for cell in ask.value.cells):
+        raise PlanError(
+            "this data set is not open here: it was opened through a connection, or in a rehearsal, that has ended; "
+            "nothing was charged",
+            do="connect again with pj.connect(…), and open it again",
+        )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:

@@ -201,7 +201,7 @@ def test_amplification_is_rounded_up_and_by_little(cost, rate):
     true = mp.log(1 + mpf(rate.numerator) / rate.denominator * mp.expm1(mpf(cost.numerator) / cost.denominator))
     found = amplified(cost, rate)
 
-    assert mpf(found.numerator) / found.denominator >= true
+    assert mpf(found.numerator) / found.denominator >= true - mpf(10) ** -70  # what mpmath itself rounds
     assert found <= cost
     assert mpf(found.numerator) / found.denominator <= true + mpf(2) ** -63
 

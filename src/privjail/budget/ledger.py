@@ -175,20 +175,33 @@ class Ledger:
     def charge(self, charges: list[Charge]) -> None:
         """Spend all of this, or nothing and raise BudgetExceeded."""
         with self._lock:
-            undo: list[Callable[[], None]] = []
-            try:
-                for cell, cost in charges:
-                    undo.append(self._accounts[cell.root].tree.add(cell.address, cost))
-            except BudgetExceeded:
-                for step in reversed(undo):
-                    step()
-                raise
-            for root in {cell.root: None for cell, _ in charges}:
-                problem = self._problem(self._accounts[root])
-                if problem is not None:
-                    for step in reversed(undo):
-                        step()
-                    raise problem
+            self._spend(charges)
+
+    def check(self, charges: list[Charge]) -> None:
+        """Raise what ``charge`` would raise, and spend nothing."""
+        with self._lock:
+            self._spend(charges)()
+
+    def _spend(self, charges: list[Charge]) -> Callable[[], None]:
+        """Spend all of this, or nothing and raise BudgetExceeded; returns how to take it back."""
+        undo: list[Callable[[], None]] = []
+
+        def take_back() -> None:
+            for step in reversed(undo):
+                step()
+
+        try:
+            for cell, cost in charges:
+                undo.append(self._accounts[cell.root].tree.add(cell.address, cost))
+        except BudgetExceeded:  # of a block
+            take_back()
+            raise
+        for root in {cell.root: None for cell, _ in charges}:
+            problem = self._problem(self._accounts[root])
+            if problem is not None:
+                take_back()
+                raise problem
+        return take_back
 
     def _problem(self, account: Account) -> BudgetExceeded | None:
         total, notion = account.total(), account.notion

@@ -54,6 +54,7 @@ class AdditiveModel(Classifier):
             raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
         spending = Spending.of(eps, delta, rho, rows)
         fitting = Fitting(self, rows, columns, target, classes, spending)
+        spending.reserve(rows)
         fitting.run(fitting.rounds if self.rounds is None else self.rounds)
         self.classes_ = np.array(classes)
         self.intercept_, self.tables_, self.bins_ = fitting.intercept, fitting.tables, fitting.bins

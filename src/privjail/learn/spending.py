@@ -11,11 +11,12 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount, probability
 from privjail.budget.notions import ApproxDP, Notion
-from privjail.errors import BudgetError, PlanError
+from privjail.errors import BudgetError, BudgetExceeded, PlanError
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.numbers.combine import Element, Stack
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -53,6 +54,10 @@ class Spending:
             return Spending(amount(eps), probability(delta))
         return Spending(rho=rho_for(eps, delta))
 
+    def reserve(self, rows: Rows) -> None:
+        """Refuse a fit of several rounds that the budget does not reach for, before its first round is charged."""
+        session.reserve([Query(Tally(rows, (), None), self.mechanism(1))])
+
     @property
     def is_pure(self) -> bool:
         return self.rho is None and self.delta is None
@@ -88,9 +93,20 @@ class Spending:
     def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
         """Several values in one request, at equal parts of a share of the price."""
         noise = self.mechanism(self._part(share) / len(values))
-        answers = session.release([Query(value, noise) for value in values])
+        answers = self._released([Query(value, noise) for value in values])
         self.bill.append({"what": what, "values": len(values), "each": noise})
         return answers
+
+    def _released(self, asks: list[Query]) -> list[Any]:
+        try:
+            return session.release(asks)
+        except BudgetExceeded as e:
+            if not self.bill:
+                raise
+            refused = e
+        raise BudgetExceeded(
+            f"this fit stops after {len(self.bill)} of its rounds, which stay charged ({refused.what})", do=refused.do
+        )
 
     def release_all(self, values: Sequence[Value], share: float | Fraction, what: str) -> tuple[list[Any], float]:
         """Vectors of sensitivity 1 each, and the standard deviation of the noise on their elements.
@@ -101,7 +117,7 @@ class Spending:
             return self.release(values, share, what), self.deviation(self._part(share) / len(values))
         elements = tuple(Element(value, i) for value in values for i in range(value.size))
         noise = self.mechanism(share)
-        found = session.release([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
+        found = self._released([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
         self.bill.append({"what": what, "values": len(values), "all": noise})
         answers, at = [], 0
         for value in values:
@@ -112,8 +128,10 @@ class Spending:
 
 def notion_of(rows: Rows) -> Notion | None:
     """The notion of privacy in which a data set's budget is counted."""
-    connected = session.connection()
+    connected, staged = session.connection(), session.rehearsing()
     root = rows.source.cells[0].root
+    if staged is not None:
+        return staged.notion_of(root)
     if connected is None:
         return session.jail().ledger.account(root).notion
     found: Notion = connected.notions[str(root.key)]

@@ -112,6 +112,7 @@ class DecisionTreeClassifier(TreeModel):
         rows, keys, target = self._prepare(X, y)
         spending = Spending.of(eps, delta, rho, rows)
         depth = 1 if spending.in_one_piece else self.max_depth
+        spending.reserve(rows)
         self.tree_ = Tree()
         self.chances_: dict[int, Any] = {}
         for level in range(depth):

@@ -197,11 +197,11 @@ class PrivArray(Prisoner):
         return Transposed(self)
 
     def argmax(self, axis: int | None = None) -> Self:
-        """The position of the largest element of each row; the first of equal ones."""
+        """The position of the largest element of each row; the first of equal ones, or of missing ones."""
         return self._position(axis, "greater")
 
     def argmin(self, axis: int | None = None) -> Self:
-        """The position of the smallest element of each row; the first of equal ones."""
+        """The position of the smallest element of each row; the first of equal ones, or of missing ones."""
         return self._position(axis, "less")
 
     def _position(self, axis: int | None, better: str) -> Self:
@@ -209,7 +209,7 @@ class PrivArray(Prisoner):
             raise PlanError("over all rows the position of an extreme is private", do="use axis=1")
         best, at = self._cells[0], each.constant(0)
         for i, e in enumerate(self._flat[1:], 1):
-            found = each.binary(better, e, best)
+            found = each.comes_before(better, e, best)
             best, at = each.where(found, e, best), each.where(found, each.constant(i), at)
         return self._new(_one(at))
 
@@ -354,7 +354,7 @@ def elementwise(name: str, *operands: Any) -> PrivArray:
     if len({a.ndim for a in private}) > 1 and min(a.ndim for a in private) == 1:
         raise PlanError("an array of one axis and one of several: which axis is meant?", do="use x[:, None]")
     tails = [a._cells if isinstance(a, PrivArray) else _public_tail(a, private[0]) for a in arrays]
-    found = numpy.frompyfunc(lambda a, b: each.binary(name, a, b), 2, 1)(*tails)
+    found = numpy.frompyfunc(lambda a, b: each.settled(name, each.binary(name, a, b)), 2, 1)(*tails)
     return type(private[0])(private[0]._rows, found)
 
 

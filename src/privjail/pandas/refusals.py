@@ -120,7 +120,9 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df.groupby("g").size().reveal(eps=0.1).loc[lambda n: n > 100]`', "filter"),
     ("groups", "in groups it has no rule", 'take one group: '
      '`df.groupby("g").get_group("x")["a"].rolling(3).mean()`; or each: `[group["a"].shift(1) for key, group in '
-     'df.groupby("g")]`', "rolling shift diff pct_change expanding ewm resample tail"),
+     'df.groupby("g")]`', "rolling shift diff pct_change expanding ewm tail"),
+    ("groups", "periods are keys of groupby here", 'name both keys: '
+     '`df.groupby(["g", pd.Grouper(key="t", freq="ME")]).size().reveal(eps=0.1)`', "resample"),
     ("groups", _ALL_ROWS, 'the first rows of each group: `df.groupby("g").head(3)`',
      "cumcount cumsum cumprod cummax cummin"),
     ("groups", "it would need all rows of a group at once", 'fill with the mean of the group: '

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from contextlib import suppress
 from typing import Any
 
 from privjail import session
@@ -12,7 +13,7 @@ from privjail.budget.blocks import Block
 from privjail.budget.ledger import Account
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.reference import ReferenceEngine
-from privjail.errors import PlanError
+from privjail.errors import DPError, PlanError
 from privjail.mechanisms.noise import Noise
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
@@ -31,6 +32,7 @@ class Stage:
         self._polars = all(importlib.util.find_spec(name) for name in ("polars", "pyarrow"))
         self.gate = ReleaseGate(self._engine(), noise=RoughNoise(), audit=None)
         self.spent_before: dict[Cell, Cost] = {}
+        self.left: dict[str, Any] = {}  # what a jail says is left of its data sets
 
     def _engine(self) -> Any:
         if not self._polars:
@@ -57,10 +59,19 @@ class Stage:
                 self.gate.ledger.charge([(root, before.total())])
         return source
 
+    def notion_of(self, root: Cell) -> Notion:
+        """The notion of a data set's budget. One that was opened before the rehearsal is opened here first."""
+        if root not in self.spent_before:
+            self._hold(*_known(root))
+            connection = session.connection()
+            if connection is not None:  # asked now: the program may end the connection
+                with suppress(DPError):
+                    self.left.update(connection.left())
+        return self.gate.ledger.account(root).notion
+
     def release(self, asks: list[Query], block: Block | None = None) -> list[Any]:
         for root in dict.fromkeys(cell.root for ask in asks for cell in ask.value.cells):
-            if root not in self.spent_before:
-                self._hold(*_known(root))
+            self.notion_of(root)
         return self.gate.release(asks, block)
 
     def totals(self) -> dict[str, Any]:

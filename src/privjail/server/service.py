@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import threading
 import time
@@ -16,7 +17,7 @@ from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
 from privjail.errors import DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
-from privjail.plan.node import Node
+from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
 from privjail.server import work
@@ -27,6 +28,7 @@ from privjail.server.ledger.events import texts
 from privjail.server.ledger.ledger import DurableLedger, Room
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
+from privjail.server.noise_floor import check_noise
 from privjail.server.sessions import Session, Sessions
 from privjail.server.wire import decode, facts
 from privjail.server.wire import privjail_pb2 as pb
@@ -34,6 +36,8 @@ from privjail.server.workers import Workers
 
 log = logging.getLogger("privjail.jail")
 VERSION = 1
+CERTIFIED_NODES, CERTIFIED_ASKS = 2_000, 100  # in one request: of larger ones no certificates are kept
+Certify = Callable[[list[Query], Callable[[str], Notion]], bytes]
 
 
 class Service:
@@ -49,6 +53,7 @@ class Service:
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._to_free: deque[Session] = deque()
+        self.certify: Certify | None = None  # what makes the certificates that are kept beside charges
         self._at_work: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -182,7 +187,9 @@ class Service:
                 "too many of your requests have failed inside this jail",
                 do="ask the curator to allow your requests again: privjail user pardon",
             )
-        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
+        check_noise(self.ledger.state, user, asks)
+        certificate = self._certificate(asks)
+        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(
             self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
@@ -211,6 +218,16 @@ class Service:
             sent = self.ledger.keep_answer(user, number, body)
         self.metrics.released(len(asks))
         return reply if sent == body else pb.ReleaseReply.FromString(sent)
+
+    def _certificate(self, asks: list[Query]) -> bytes | None:
+        """The certificates of a request, packed; None if they are not kept, or the plan is large."""
+        if self.certify is None:
+            return None
+        values: list[Node] = [ask.value for ask in asks]
+        nodes = inputs_first(values, children)
+        if len(asks) > CERTIFIED_ASKS or sum(1 for _ in itertools.islice(nodes, CERTIFIED_NODES + 1)) > CERTIFIED_NODES:
+            return None
+        return self.certify(asks, self._notion)
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:

@@ -148,7 +148,7 @@ class _Writer:
             told["order"] = str(notion.order)
         public = facts(source.dataset)
         self.datasets.append({"name": source.dataset.name, **public, "schema": schema_hash(public), "notion": told})
-        self._roots[source.cells[0]] = len(self.datasets) - 1
+        self._roots.setdefault(source.cells[0], len(self.datasets) - 1)
         return len(self.datasets) - 1
 
     def _field(self, value: Any) -> Any:
@@ -233,7 +233,12 @@ def _needs(each: Node) -> list[Node]:
 def facts(dataset: Dataset) -> dict[str, Any]:
     """The public facts of a data set: its columns and its unit of protection."""
     columns = [[name, domain(each)] for name, each in dataset.columns]
-    return {"columns": columns, "unit": [dataset.unit.column, dataset.unit.most_rows]}
+    public: dict[str, Any] = {"columns": columns, "unit": [dataset.unit.column, dataset.unit.most_rows]}
+    if dataset.population is not None:
+        public["population"] = dataset.population.name
+    if dataset.keys:
+        public["keys"] = list(dataset.keys)
+    return public
 
 
 def schema_hash(public: dict[str, Any]) -> str:

@@ -371,7 +371,9 @@ def _added(a: Sensitivity, b: Sensitivity) -> Sensitivity:
     if isinstance(a, PerElement) and isinstance(b, PerElement):
         return PerElement(tuple(map(add, a.distances, b.distances)))
     if isinstance(a, OneMoves) and isinstance(b, OneMoves) and _same_terms(a.whole, b.whole):
-        return OneMoves(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i), a.net + b.net)
+        whole = a.whole + b.whole
+        net = whole if a.net is a.whole and b.net is b.whole else a.net + b.net
+        return OneMoves(a.size, whole, lambda i: a.at(i) + b.at(i), net)
     if isinstance(a, AllMove) and isinstance(b, AllMove):
         return AllMove(a.size, a.each + b.each)
     return PerElement(tuple(a.at(i) + b.at(i) for i in range(a.size)))

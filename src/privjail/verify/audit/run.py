@@ -209,7 +209,7 @@ class Run:
             tables = {i: self._rows(node) for node, i in numbers.items() if isinstance(node, Rows)}
         charges = None if session.connection() is not None else [
             [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
-            for cell, cost in self.jail.charges(ask)
+            for cell, cost in self.jail.charges(ask, session.current_block())
         ]  # fmt: skip
         return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
 
