@@ -99,6 +99,14 @@ def stand_in(with_: StandIn | None) -> None:
     _stand_in = with_
 
 
+def notion_of(root: Cell) -> Notion | None:
+    """The notion of privacy in which a data set's budget is counted; None if it is not known here."""
+    if _stand_in is None and _connection is not None:
+        return _connection.notions.get(str(root.key))
+    gate = jail() if _stand_in is None else _stand_in.gate
+    return next((each.notion for each in gate.ledger.accounts() if each.root is root), None)
+
+
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
     return jail().open(dataset, held, notion)
 

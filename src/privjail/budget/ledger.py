@@ -4,6 +4,9 @@ cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. For pure ε:
 loss ε cost at most ε·η(p). Then all losses together are at most Σ own(p)·η(p), a linear form over the
 cells, whose largest value is the formula above (see plan/distance.py). A loss is at most ε·η(p) if
 the mechanism's loss is proportional to the distance, or if η(p) is 0 or 1; see release.py.
+
+A random sample s of a cell p, drawn at rate q, adds log(1 + q·(exp(cost(p/s)) - 1)) under pure ε, and cost(p/s) under
+other notions; see sampling.py.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privjail.budget.notions import Cost, Notion, PureDP
+from privjail.budget.sampling import amplified, rate_of
 from privjail.errors import BudgetError, BudgetExceeded
 from privjail.plan.cells import Address, Cell, Step
 
@@ -36,10 +40,14 @@ class Branch:
 
 @dataclass
 class CostTree:
-    """cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. Costs only grow."""
+    """cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. Costs only grow.
+
+    ``amplifies``: whether a random sample costs its table less than it costs itself.
+    """
 
     zero: Cost
     whole: Branch = field(default_factory=Branch)
+    amplifies: bool = False
 
     @property
     def total(self) -> Cost:
@@ -68,11 +76,13 @@ class CostTree:
             if not depth:
                 break
             above, partition = path[depth - 1], address[depth - 1][0]
+            rate = rate_of(partition) if self.amplifies else None
+            passed = after if rate is None else (amplified(after[0], rate),)
             known = above.best.get(partition)
             if known is None:  # the first of these siblings: all that it costs is new
-                better = growth = after
+                better = growth = passed
             else:
-                better = tuple(map(max, known, after))
+                better = tuple(map(max, known, passed))
                 if better == known:
                     break
                 growth = tuple([x - y for x, y in zip(better, known, strict=True)])
@@ -105,7 +115,7 @@ class Account:
     tree: CostTree = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tree = CostTree(self.notion.zero())
+        self.tree = CostTree(self.notion.zero(), amplifies=self.notion.amplifies)
 
     def total(self) -> Cost:
         return self.tree.total

@@ -31,7 +31,7 @@ from privjail.curator.checks import (
 from privjail.curator.given import limit_under, new_limit, schema_dict
 from privjail.engines.choice import check_engine, stored_bytes
 from privjail.errors import BudgetError, PlanError, SchemaError
-from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
+from privjail.server.ledger.events import VERSION, Event, checked, other_version, texts
 from privjail.server.ledger.history import Checked
 from privjail.server.ledger.ledger import DurableLedger
 from privjail.server.ledger.state import ANALYST, Scope, State
@@ -39,6 +39,8 @@ from privjail.server.ledger.store import open_store
 from privjail.server.rights import Gain, amount, gains, preview
 from privjail.server.tls import make_certificates, user_certificate
 from privjail.server.tokens import token_hash
+
+LAYOUT = 2  # of the folder; 2: a server certificate apart from the pinned authority, and a security log
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -119,14 +121,17 @@ class JailFolder:
         return self.ledger.check(found_right, before)
 
     @staticmethod
-    def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
+    def init(
+        path: Path, hosts: list[str], address: str, ledger_url: str | None, like: Path | None = None
+    ) -> JailFolder:
+        """Make a jail. ``like``: another jail whose certificates and settings it shares, to stand behind one name."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             known = "is a jail already" if (path / "jail.json").exists() else "exists and is not empty"
             raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
         path.mkdir(parents=True, exist_ok=True)
         os.chmod(path, 0o700)
         try:
-            _furnish(path, hosts, address, ledger_url)
+            _furnish(path, hosts, address, ledger_url, like)
         except BaseException:
             shutil.rmtree(path)  # it was empty
             raise
@@ -358,37 +363,20 @@ class JailFolder:
         return warnings + [str(gain) for gain in self._decide(make, widen)]
 
 
-def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
-    make_certificates(path, hosts)
+def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None, like: Path | None = None) -> None:
+    if like is None:
+        make_certificates(path, hosts)
+    else:
+        for name in ("jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem"):
+            if (like / name).is_file():
+                shutil.copy2(like / name, path / name)
     ledger = DurableLedger(open_store(path, ledger_url, new=True))
     if not ledger.entries:  # a jail may join others whose ledger is there
         ledger.record({"type": "init", "version": VERSION, "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
-    config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
+    config = {"version": VERSION, "layout": LAYOUT, "address": address, "ledger_url": ledger_url}
     with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(config, file, indent=1)
-
-
-def renew_anchor(path: Path, reason: str) -> None:
-    """Accept the ledger as the newest copy, on the curator's word and with a reason."""
-    need_reason(reason, "renewing an anchor")
-    config = read_config(path)
-    store = open_store(path, config.get("ledger_url"))
-    store.renew_anchor()
-    store.close()
-    JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
-
-
-def expect(folder: JailFolder, given: str) -> None:
-    """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
-    seq, _, head = given.partition(":")
-    if not seq.isdigit() or not head:
-        raise PlanError(f"{given!r} is not an entry", do="give it as privjail verify prints it: SEQ:HASH")
-    if folder.ledger.hash_of(int(seq)) != head:
-        raise LedgerError(
-            f"the ledger does not contain the entry {seq} that you gave: it was rolled back or replaced",
-            do="put the newest copy of the ledger back",
-        )
 
 
 def _curator() -> str:

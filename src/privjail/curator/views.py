@@ -231,6 +231,18 @@ def details(body: dict[str, Any], state: State) -> str:
             return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened + because
         case "group":
             return ", ".join(body["members"]) + widened + because
+        case "settings":
+            return (
+                f"alerts: {', '.join(body['alerts']) or 'off'}" if "alerts" in body else f"rotated: {body['rotated']}"
+            )
+        case "restored":
+            return (
+                f"from a backup that ends at {body['head']}"
+                + ("" if body["newest"] else ", maybe not the newest")
+                + because
+            )
+        case "upgrade":
+            return f"from layout {body['from']} to {body['to']}"
         case "freeze":
             return ("answers nobody" if body["frozen"] else "answers again") + because
         case "rule":

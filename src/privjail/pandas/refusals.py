@@ -82,8 +82,8 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df["a"].corr(df["a"].shift(1), eps=0.1)`', "autocorr"),
     ("all", "the two results go separate ways here", '`df["a"] // 10`, `df["a"] % 10`', "divmod rdivmod"),
     ("all", "a column in the exponent has no rule", '`(df["a"] * 0.1).exp()`', "rpow"),
-    ("all", "a random sample is not offered: all rows cost no more budget, and give a better answer",
-     'work on all rows, `df["a"].mean(eps=0.1)`, or on the first ones, `df.head(1000)["a"].mean(eps=0.1)`', "sample"),
+    ("groups", "a sample is drawn from a table", 'draw it before the groups are made: '
+     '`df.sample(frac=0.1).groupby("g")["a"].mean(eps=0.1)`', "sample"),
     ("all", _SHAPE, 'statistics of groups, one beside the other: `df.pivot_table("a", index="g", columns="h", '
      'eps=0.1)`; counts: `pd.crosstab(df["g"], df["h"]).reveal(eps=0.1)`',
      "pivot melt stack unstack lreshape wide_to_long from_dummies json_normalize"),

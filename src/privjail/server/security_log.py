@@ -27,8 +27,10 @@ LONGEST = 300  # characters of one text
 class SecurityLog:
     """Appends lines; leaves out repetitions, and says how many."""
 
-    def __init__(self, folder: Path, part: str, keep_days: int = KEEP_DAYS, largest: int = LARGEST) -> None:
-        self._folder, self._part = folder / "security", part
+    def __init__(self, folder: Path | None, part: str, keep_days: int = KEEP_DAYS, largest: int = LARGEST) -> None:
+        """``folder``: the jail's; without it nothing is written."""
+        self._folder, self._part = (folder or Path()) / "security", part
+        self._off = folder is None
         self._keep, self._largest = keep_days, largest
         self._lock = threading.Lock()
         self._since: dict[tuple[str, Any], float] = {}
@@ -41,6 +43,8 @@ class SecurityLog:
 
     def write(self, kind: str, **facts: Any) -> None:
         """One line. A full disk must not stop the jail: what could not be written is remembered in ``failed``."""
+        if self._off:
+            return
         with self._lock:
             key = (kind, facts.get("user") or facts.get("source"))
             left_out = self._left_out(key)

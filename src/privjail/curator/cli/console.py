@@ -53,12 +53,15 @@ def console(
         raise DPError("--certificate and --key belong together")
     check_listen(host, port, "the console")
     folder = JailFolder(jail)
-    own = folder.config["address"].rpartition(":")[0].strip("[]").lower()
+    own = folder.config["address"].split(",")[0].rpartition(":")[0].strip("[]").lower()
     hosts = {*LOOPBACK, host.lower(), own, *(n.lower() for n in name or ())} - {"0.0.0.0", "::"}
     app = build(folder, Options(tuple(sorted(hosts)), write, not insecure_loopback, data and data.resolve()))
     files: dict[str, Any] = {}
     if not insecure_loopback:
-        files = {"ssl_certfile": str(certificate or jail / "jail.crt"), "ssl_keyfile": str(key or jail / "jail.key")}
+        shown = jail / "server.pem"
+        if certificate is None and not shown.is_file():
+            raise DPError("this jail has an older layout", do=f"privjail upgrade --jail {jail}")
+        files = {"ssl_certfile": str(certificate or shown), "ssl_keyfile": str(key or shown)}
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, server_header=False, date_header=False,
         proxy_headers=False, timeout_keep_alive=10, limit_concurrency=100, h11_max_incomplete_event_size=32_768,

@@ -50,12 +50,21 @@ def init(
     host: Annotated[list[str] | None, typer.Option(help="names and addresses that analysts will use")] = None,
     port: Annotated[int, typer.Option(help="the port that analysts will connect to", min=1, max=65535)] = 7443,
     ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
+    also: Annotated[list[str] | None, typer.Option(help="HOST:PORT of further jails behind the same name")] = None,
+    like: Annotated[Path | None, typer.Option(help="share certificates and ledger with this jail's folder")] = None,
 ) -> None:
     """Make a jail: its folder, certificate and ledger."""
-    from privjail.curator.folder import JailFolder
+    from privjail.curator.folder import JailFolder, read_config
 
     names = list(host or ["localhost", "127.0.0.1"])
-    JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
+    address = ",".join([f"{names[0]}:{port}", *(also or [])])
+    if like is not None:
+        other = read_config(like)
+        ledger = ledger or other.get("ledger_url")
+        if ledger is None:
+            raise DPError("jails behind one name share one ledger, and that of the other is in its folder",
+                          do="make both with --ledger postgresql://…")  # fmt: skip
+    JailFolder.init(folder, names, address, ledger, like)
     done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
@@ -319,15 +328,15 @@ def verify(
 
     A ledger that was rolled back together with its anchors looks complete. Only an entry stored elsewhere shows it.
     """
-    from privjail.curator import folder as jails
+    from privjail.curator import keeping
 
     if renew_anchor:
-        jails.renew_anchor(jail, reason or "")
+        keeping.renew_anchor(jail, reason or "")
     folder = _folder(jail)
     with progress("checking the ledger", quiet=as_json) as step:
         newest = folder.check(step, resume)
     if expect is not None:
-        jails.expect(folder, expect)
+        keeping.expect(folder, expect)
     head = f"{newest.seq}:{newest.hash}"
     if as_json:
         print(json.dumps({"entries": newest.seq, "head": head}))

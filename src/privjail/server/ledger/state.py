@@ -191,6 +191,9 @@ class State:
     def _on_restored(self, body: dict[str, Any]) -> None:
         """The ledger was put back from a backup, which the curator takes for the newest there is."""
 
+    def _on_settings(self, body: dict[str, Any]) -> None:
+        """A setting outside the ledger was changed: who is told of alerts, or a certificate."""
+
     def _on_freeze(self, body: dict[str, Any]) -> None:
         if body["frozen"]:
             self.frozen[body["name"]] = body["reason"]
@@ -289,7 +292,8 @@ class State:
 
     def _tree(self, scope: Scope) -> CostTree:
         if scope not in self.trees:
-            self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
+            notion = self.datasets[scope[2]].notion
+            self.trees[scope] = CostTree(notion.zero(), amplifies=notion.amplifies)
         return self.trees[scope]
 
     def total(self, scope: Scope) -> Cost:

@@ -27,6 +27,7 @@ import privjail.pandas.io as reading
 from privjail import client, opening, session
 from privjail import pandas as face
 from privjail.catalogue.schema import read_schema
+from privjail.engines.coins import AllDrawn
 from privjail.engines.polars import engine as engines
 from privjail.errors import DPError
 from privjail.ops.registry import load_all
@@ -231,6 +232,10 @@ class Run:
         run = self
 
         class Guarded(engines.PolarsEngine):
+            def __init__(self, *given: Any) -> None:
+                super().__init__(*given)
+                self.coins = AllDrawn()
+
             def __getattribute__(self, name: str) -> Any:
                 if not run.trace.busy and not run.inside and not name.startswith("__"):
                     caller = sys._getframe(1).f_code.co_filename
