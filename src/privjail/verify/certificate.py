@@ -114,7 +114,9 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
 
 
 def _notion_of(root: Cell) -> Notion | None:
-    connected = session.connection()
+    connected, block = session.connection(), session.current_block()
+    if block is not None:
+        return block.notion
     if connected is None:
         return session.jail().ledger.account(root).notion
     return connected.notions[str(root.key)]

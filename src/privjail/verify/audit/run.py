@@ -127,7 +127,11 @@ class Run:
             place.from_frame = from_frame  # type: ignore[attr-defined]
         opening.open_here = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
-        ReleaseGate.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
+
+        def released(jail: Any, asks: Any, block: Any = None) -> Any:
+            return self.release(asks, lambda: plain_release(jail, asks, block), jail)
+
+        ReleaseGate.release = released  # type: ignore[method-assign]
         import privjail
 
         for where in (privjail, session):
@@ -205,7 +209,7 @@ class Run:
             tables = {i: self._rows(node) for node, i in numbers.items() if isinstance(node, Rows)}
         charges = None if session.connection() is not None else [
             [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
-            for cell, cost in self.jail.charges(ask)
+            for cell, cost in self.jail.charges(ask, session.current_block())
         ]  # fmt: skip
         return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
 
@@ -277,7 +281,9 @@ class Run:
         session.disconnect()
         made = client.Connection(grpc.insecure_channel(to["address"]), to["token"])
         plain = made.release
-        made.release = lambda asks, request=None: self.release(asks, lambda: plain(asks, request))  # type: ignore[method-assign]
+        made.release = lambda asks, request=None, block=None: self.release(  # type: ignore[method-assign]
+            asks, lambda: plain(asks, request, block)
+        )
         session._connection = made
         return made
 
