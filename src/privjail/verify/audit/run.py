@@ -131,7 +131,7 @@ class Run:
         def released(jail: Any, asks: Any, block: Any = None) -> Any:
             return self.release(asks, lambda: plain_release(jail, asks, block), jail)
 
-        ReleaseGate.release = released  # type: ignore[method-assign]
+        ReleaseGate.release = released  # type: ignore[method-assign, assignment]
         import privjail
 
         for where in (privjail, session):
