@@ -302,6 +302,7 @@ def test_two_jails_behind_one_name_kill_either(tmp_path, postgres):
             second.kill()
             second.wait()
             load.wait(3)
+            load.stop()
     assert load.errors == []
     charged = len([e for e in folder.events() if e.body["type"] == "charge"])
     assert charged >= load.answers >= charged - 1  # every answer was charged once, whichever jail gave it

@@ -23,6 +23,7 @@ from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, 
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
+    from privjail.pandas.deferred import Deferred
 
 T = TypeVar("T")
 SHOWN_ROWS = 20  # of a vector in a notebook
@@ -351,8 +352,8 @@ class SensitiveSeries(Vector["ReleasedSeries"]):
     @overload
     def unstack(self) -> SensitiveDataFrame: ...
     @overload
-    def unstack(self, level: Any, fill_value: Any = None) -> Any: ...
-    def unstack(self, level: Any = -1, fill_value: Any = None) -> Any:
+    def unstack(self, level: Any, fill_value: Any = None) -> SensitiveDataFrame | Deferred: ...
+    def unstack(self, level: Any = -1, fill_value: Any = None) -> SensitiveDataFrame | Deferred:
         """A level of the index as columns, the last one unless another is named (which is done after the release).
 
         There is a number for every combination, so nothing is filled.

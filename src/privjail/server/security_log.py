@@ -95,7 +95,7 @@ class SecurityLog:
 def read(folder: Path) -> Iterator[dict[str, Any]]:
     """All lines of all parts, oldest first. A line that a crash cut short is left out."""
     found = []
-    for file in (folder / "security").glob("*.jsonl"):
+    for file in sorted((folder / "security").glob("*.jsonl")):
         with contextlib.suppress(FileNotFoundError):
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
                 with contextlib.suppress(ValueError):

@@ -277,20 +277,6 @@ def budget(
 
 
 @quiet
-def log(
-    jail: Where = HERE,
-    as_json: Json = False,
-    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
-) -> None:
-    """Show the audit log: what was decided, asked and charged. Answers are not in it."""
-    from privjail.curator import views
-
-    lines = views.log(_folder(jail), last)
-    rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
-    show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
-
-
-@quiet
 def revoke(
     who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
     dataset: Annotated[
@@ -346,7 +332,7 @@ def verify(
 
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for command in (init, grant, budget, log, revoke, verify):
+    for command in (init, grant, budget, revoke, verify):
         app.command()(command)
     for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)
