@@ -9,6 +9,7 @@ import numpy as np
 
 import pandas
 from privjail.errors import PlanError, PrisonerError
+from privjail.learn.spending import Bill
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain
@@ -24,7 +25,13 @@ class Estimator:
     A fitted model holds public numbers only. It pickles, and predicts on public tables.
     """
 
-    bill: list[dict[str, Any]]
+    bill: Bill
+
+    @property
+    def certificate(self) -> list[dict[str, Any]]:
+        """The certificates of this fit's releases: what they claim, for others to check."""
+        self._need_fitted()
+        return self.bill.certificates()
 
     @classmethod
     def _names(cls) -> list[str]:
