@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from privjail import session
@@ -16,6 +17,8 @@ from privjail.mechanisms.noise import Noise
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
 from privjail.plan.domain import CategoryDomain, Domain, TimeDomain
+from privjail.plan.node import children, inputs_first
+from privjail.plan.value import Value
 from privjail.rehearsals.rows import made_up
 from privjail.release import Query, ReleaseGate
 
@@ -57,9 +60,9 @@ class Stage:
         return source
 
     def release(self, asks: list[Query]) -> list[Any]:
-        for root in dict.fromkeys(cell.root for ask in asks for cell in ask.value.cells):
-            if root not in self.spent_before:
-                self._hold(*_known(root))
+        for source in sources_of(ask.value for ask in asks):
+            if source.dataset.identity not in self.gate._known:
+                self._hold(*_known(source))
         return self.gate.release(asks)
 
     def totals(self) -> dict[str, Any]:
@@ -72,18 +75,21 @@ class Stage:
         return out
 
 
-def _known(root: Cell) -> tuple[Dataset, Notion, Account | None]:
+def sources_of(values: Iterable[Value]) -> list[Source]:
+    """The data sets that values are computed from."""
+    return [each for each in inputs_first(list(values), children) if isinstance(each, Source)]  # type: ignore[arg-type]
+
+
+def _known(source: Source) -> tuple[Dataset, Notion, Account | None]:
     """A data set that was opened before the rehearsal: its public facts, and what was spent on it."""
     connection = session.connection()
     if connection is not None:
-        for name, source in connection._opened.items():
-            if source.cells[0] is root:
+        for name, opened in connection._opened.items():
+            if opened is source:
                 return source.dataset, connection.notions.get(name, connection.notions[source.dataset.name]), None
-    account = _account(root)
-    for dataset in session.jail()._known.values() if account is not None else ():
-        if Source(dataset).cells[0] is root:
-            assert account is not None
-            return dataset, account.notion, account
+    account = _account(source.cells[0])
+    if account is not None and source.dataset in session.jail()._known.values():
+        return source.dataset, account.notion, account
     raise PlanError("this data set was opened in another rehearsal", do="open it in this one, or before it")
 
 
