@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
+import subprocess
+import sys
+import time
 import urllib.parse
 from contextlib import contextmanager
 
@@ -11,11 +15,33 @@ import httpx
 import pytest
 
 from privjail.curator.folder import JailFolder
-from tests.server.jails import make_jail
+from tests.server.jails import free_port, make_jail
 
 from .served import BROWSER, NO_KEEPING, add, console, needs_browser
 
-oidc_provider_mock = pytest.importorskip("oidc_provider_mock")
+if importlib.util.find_spec("oidc_provider_mock") is None:
+    pytest.skip("no identity provider: pip install oidc-provider-mock", allow_module_level=True)
+
+
+@contextmanager
+def provider():
+    """The provider, as a process of its own."""
+    port = free_port()
+    command = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    issuer, deadline = f"http://localhost:{port}", time.monotonic() + 60
+    try:
+        while True:
+            try:
+                httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=5)
+                break
+            except httpx.HTTPError:
+                assert time.monotonic() < deadline and process.poll() is None, "the provider does not answer"
+                time.sleep(0.1)
+        yield issuer
+    finally:
+        process.kill()
+        process.wait()
 
 
 @contextmanager
@@ -23,8 +49,7 @@ def provided(where):
     """A console with a provider: (its address, the provider's address)."""
     folder = make_jail(where)
     add(folder, "maria")
-    with oidc_provider_mock.run_server_in_thread() as server:
-        issuer = f"http://localhost:{server.server_port}"
+    with provider() as issuer:
         (where / "secret").write_text("a word between the two\n")
         us = ["--oidc-issuer", issuer, "--oidc-client", "the-console", "--oidc-secret-file", str(where / "secret")]
         with console(where / "jail", "--write", *us) as url:
@@ -90,8 +115,6 @@ def test_answers_that_are_not_for_this_login_are_refused(tmp_path):
 
 def test_tokens_of_others_for_others_or_for_other_logins_are_refused():
     """The claims, one by one, with keys of our own."""
-    import time
-
     from joserfc import jwt
     from joserfc.jwk import ECKey, KeySet
 
