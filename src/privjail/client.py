@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privjail import errors
 from privjail.budget.amounts import amount
+from privjail.budget.blocks import Block
 from privjail.budget.ledger import plus
 from privjail.budget.notions import Cost, Notion, unlimited
 from privjail.errors import BudgetExceeded, DPError, PlanError
@@ -173,16 +174,16 @@ class Connection:
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
-    def release(self, asks: list[Query], request: bytes | None = None) -> list[Any]:
+    def release(self, asks: list[Query], request: bytes | None = None, block: Block | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
 
         If the request id (16 bytes) was used before, the answer is the same as then, and costs nothing more.
         """
         number = secrets.token_bytes(16) if request is None else request
-        reply = self._in_session(lambda: self._send(number, asks))
+        reply = self._in_session(lambda: self._send(number, asks, block))
         return [_public(answer) for answer in reply.answers]
 
-    def _send(self, number: bytes, asks: list[Query]) -> Any:
+    def _send(self, number: bytes, asks: list[Query], block: Block | None) -> Any:
         from privjail.server.wire import encode
 
         new = encode.unsent([ask.value for ask in asks], self._numbers)
@@ -198,6 +199,7 @@ class Connection:
                     for ask in asks
                 ],
                 caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
+                block=None if block is None else encode.block(block),
             )
             return self._call("Release", request, self._pb.ReleaseReply)
         except BaseException:

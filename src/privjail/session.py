@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from privjail import records
 from privjail.budget.amounts import amount
+from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.engine import Engine
 from privjail.engines.held import Held
-from privjail.errors import DPError, InternalError, PlanError
+from privjail.errors import BudgetError, DPError, InternalError, PlanError
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
 from privjail.release import Query, ReleaseGate
@@ -34,9 +36,10 @@ class StandIn(Protocol):
 
     def open(self, dataset: Dataset, notion: Notion | None) -> Source: ...
 
-    def release(self, asks: list[Query]) -> list[Any]: ...
+    def release(self, asks: list[Query], block: Block | None = None) -> list[Any]: ...
 
 
+_block: ContextVar[Block | None] = ContextVar("block", default=None)
 _connection: Connection | None = None
 _stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
 
@@ -99,6 +102,22 @@ def stand_in(with_: StandIn | None) -> None:
     _stand_in = with_
 
 
+def current_block() -> Block | None:
+    """The block of accounting that this code runs in."""
+    return _block.get()
+
+
+def notion_of(root: Cell) -> Notion | None:
+    """The notion of privacy in which releases on a data set are counted now; None if it is not known here."""
+    if (block := _block.get()) is not None:
+        return block.notion
+    if _stand_in is None and _connection is not None:
+        return _connection.notions.get(str(root.key))
+    if _stand_in is not None:
+        return _stand_in.notion_of(root)
+    return next((each.notion for each in jail().ledger.accounts() if each.root is root), None)
+
+
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
     return jail().open(dataset, held, notion)
 
@@ -129,7 +148,8 @@ def reserve(asks: list[Query]) -> None:
     whole data set, where nothing can be shared with other groups, and is more than the analyst has left.
     """
     if _stand_in is None and _connection is not None:
-        _connection.reserve(asks)
+        if _block.get() is None:  # in a block only the jail knows what is left
+            _connection.reserve(asks)
         return
     gate = jail()
     if _stand_in is not None:
@@ -137,16 +157,16 @@ def reserve(asks: list[Query]) -> None:
         for ask in asks:
             for cell in ask.value.cells:
                 _stand_in.notion_of(cell.root)  # opens it in the rehearsal, too
-    gate.ledger.check([charge for ask in asks for charge in gate.charges(ask)])
+    gate.ledger.check([charge for ask in asks for charge in gate.charges(ask, _block.get())])
 
 
 def _released(asks: list[Query]) -> list[Any]:
     if _stand_in is not None:
-        return _stand_in.release(asks)
+        return _stand_in.release(asks, _block.get())
     if _connection is not None:
-        return _connection.release(asks)
+        return _connection.release(asks, block=_block.get())
     try:
-        return jail().release(asks)
+        return jail().release(asks, _block.get())
     except (DPError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
@@ -217,6 +237,28 @@ def left(limit: Cost | None, spent: Cost) -> Any:
         return None
     rest = tuple(float(max(most - x, Fraction(0))) for most, x in zip(limit, spent, strict=True))
     return rest[0] if len(rest) == 1 else rest
+
+
+@contextmanager
+def accounting(kind: str, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Iterator[Block]:
+    """Count what a block of code releases in another notion of privacy, and pay for all of it at once.
+
+    Under an (ε, δ) budget the ε of many releases add up; in a block of ``"zcdp"`` their ρ do, and under ``"renyi"``
+    their divergence at one order: loops of many Gaussian releases cost far less. The block's price (``eps`` and
+    ``delta``, or ``rho``) is paid with its first release, whatever is released after it; what goes beyond it is
+    refused. Nothing is paid back, also if the program ends in the middle.
+
+    >>> with pj.accounting("zcdp", eps=1, delta=1e-6):
+    ...     counts = [approx_df[approx_df["age"] > a].shape[0].reveal(rho=0.0005) for a in (20, 40, 60)]
+    """
+    if _block.get() is not None:
+        raise BudgetError("a block of accounting cannot be opened inside another one")
+    block = Block.of(kind, eps, delta, rho, secrets.token_hex(16))
+    before = _block.set(block)
+    try:
+        yield block
+    finally:
+        _block.reset(before)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
+from privjail.samples import drawn
 from privjail.sensitive import number
 
 Cells = Any  # a numpy array of expressions, in the shape of the public axes
@@ -140,6 +141,13 @@ class PrivArray(Prisoner):
         if not isinstance(condition.domain, BoolDomain):
             raise PlanError(f"a mask must be true/false, not {condition.domain.dtype}")
         return type(self)(keep(self._rows, condition), self._cells)
+
+    def sample(self, rate: Any, random_state: Any = None) -> Self:
+        """A random part of the rows, each drawn with this chance by coins of the jail: X.sample(0.01).
+
+        Under pure ε a sample that costs ε adds about rate·ε to what its table costs.
+        """
+        return type(self)(drawn(self._rows, None, rate, False, None, random_state), self._cells)
 
     def reshape(self, *shape: Any) -> Self:
         """Other public axes; the first axis stays: X.reshape(-1, 8, 8)."""

@@ -499,7 +499,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("nunique", eps)
 
-    def transform(self, func: Any, *, eps: Any) -> PrivSeries:
+    def transform(self, func: Any, *, eps: Any = None) -> PrivSeries:
         """In each row the released statistic of its group: a private column.
 
         >>> x = df["cost"] - df.groupby("ward")["cost"].transform("mean", eps=1)

@@ -39,6 +39,9 @@ def pivot(
     if not down and not across:
         raise PlanError("pivot_table needs index= or columns=", do='df.pivot_table(values="a", index="b", eps=0.1)')
     chosen = _values(table, values, [*down, *across], aggfunc)
+    if values is None and not isinstance(aggfunc, (Mapping, list, tuple)) and statistic_of(aggfunc) == "size":
+        chosen = chosen[:1] or [n for n in table._exprs if n not in [*down, *across]][:1]
+        values = chosen[0] if chosen else None  # sizes are the same for every column: pandas shows them once
     several = isinstance(aggfunc, (list, tuple))
     if margins and (several or isinstance(aggfunc, Mapping)):
         raise PlanError("margins are offered for one statistic at a time", do='aggfunc="mean"')

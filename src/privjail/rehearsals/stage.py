@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from privjail import session
+from privjail.budget.blocks import Block
 from privjail.budget.ledger import Account
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.reference import ReferenceEngine
@@ -68,10 +69,10 @@ class Stage:
                     self.left.update(connection.left())
         return self.gate.ledger.account(root).notion
 
-    def release(self, asks: list[Query]) -> list[Any]:
+    def release(self, asks: list[Query], block: Block | None = None) -> list[Any]:
         for root in dict.fromkeys(cell.root for ask in asks for cell in ask.value.cells):
             self.notion_of(root)
-        return self.gate.release(asks)
+        return self.gate.release(asks, block)
 
     def totals(self) -> dict[str, Any]:
         """What the program has cost so far, by data set."""

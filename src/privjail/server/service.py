@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
 from privjail.errors import DPError, EngineFailed, InternalError
@@ -175,8 +176,8 @@ class Service:
         self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Query], progress: Progress
     ) -> pb.ReleaseReply:
         number, deadline = request.request.hex(), progress.deadline
-        caps = _caps(request)
-        digest = _digest(asks, caps)
+        caps, block = _caps(request), decode.block(request)
+        digest = _digest(asks, caps, block)
         with deadline.shield():
             kept = self.ledger.earlier(user, number, digest)
         if kept is not None:
@@ -194,7 +195,7 @@ class Service:
             self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
         )
         try:
-            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
+            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks, block)  # type: ignore[arg-type]
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception
@@ -260,9 +261,10 @@ def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
     return caps
 
 
-def _digest(asks: list[Query], caps: dict[str, Cost]) -> str:
+def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None) -> str:
     """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes."""
     spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+    spelled += "" if block is None else repr(block)
     return hashlib.sha256(spelled.encode()).hexdigest()
 
 

@@ -97,7 +97,8 @@ def _state(record: dict[str, Any]) -> State:
     state.limits = {_scope(scope): amounts(limit) for scope, limit in record["limits"]}
     state.former = {_scope(scope): amounts(limit) or () for scope, limit in record["former"]}
     for scope, whole in record["trees"]:
-        state.trees[_scope(scope)] = CostTree(state.datasets[scope[2]].notion.zero(), _branch(whole))
+        notion = state.datasets[scope[2]].notion
+        state.trees[_scope(scope)] = CostTree(notion.zero(), _branch(whole), notion.amplifies)
     for (user, request), digest, lost, repeats in record["requests"]:
         state.requests[user, request] = RequestEntry(digest, lost=lost, repeats=repeats)
     state.failures = Counter(dict(record["failures"]))

@@ -292,7 +292,8 @@ class State:
 
     def _tree(self, scope: Scope) -> CostTree:
         if scope not in self.trees:
-            self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
+            notion = self.datasets[scope[2]].notion
+            self.trees[scope] = CostTree(notion.zero(), amplifies=notion.amplifies)
         return self.trees[scope]
 
     def total(self, scope: Scope) -> Cost:
