@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privjail.budget.notions import NOTIONS
+from privjail.budget.notions import NOTIONS, name_of
 from privjail.curator.checks import (
     check_change_of_cap,
     check_name,
@@ -205,7 +205,7 @@ class JailFolder:
         check_name(name)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
-        limit = _new_limit(notion, budget)
+        limit = new_limit(notion, budget)
         body = {"type": "dataset", "name": name, "origin": {"kind": "population"}, "schema": {}, "unit": [None, 1],
                 "engine": None, "notion": notion, "limit": texts(limit), "fingerprint": "", "columns": []}  # fmt: skip
 

@@ -65,7 +65,10 @@ class Stage:
     def notion_of(self, root: Cell) -> Notion:
         """The notion of a budget. A data set that was opened before the rehearsal is opened here first."""
         if root not in self.spent_before:
-            self._hold_known([source for source in _opened_before() if source.cells[0] is root][:1])
+            known = [source for source in _opened_before() if source.cells[0] is root]
+            if not known:
+                raise _opened_elsewhere()
+            self._hold_known(known[:1])
         return self.gate.ledger.account(root).notion
 
     def release(self, asks: list[Query], block: Block | None = None) -> list[Any]:
@@ -115,7 +118,11 @@ def _known(source: Source) -> tuple[Dataset, Notion, Account | None]:
     account = _account(source.cells[0])
     if account is not None and source.dataset in session.jail()._known.values():
         return source.dataset, account.notion, account
-    raise PlanError("this data set was opened in another rehearsal", do="open it in this one, or before it")
+    raise _opened_elsewhere()
+
+
+def _opened_elsewhere() -> PlanError:
+    return PlanError("this data set was opened in another rehearsal", do="open it in this one, or before it")
 
 
 def _account(root: Cell) -> Account | None:
