@@ -173,7 +173,7 @@ ENGINE = {
     "whole numbers compare as floats", "lengths of bytes", "amounts beyond the bounds",
     "a dot is everything", "a moment is a number of seconds", "a remainder by the engine's own operator",
     "a grid so fine that sums are rounded", "a missing key is the first one", "groups forget the order of rows",
-    "a slice counts from one", "truncation rounds to the nearest step",
+    "a slice counts from one", "truncation rounds to the nearest step", "a row is scaled to a longer one",
 }  # fmt: skip
 RULES = [m for m in [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS, *OURS] if m.name not in ENGINE]
 

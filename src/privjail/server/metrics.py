@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 from privjail.errors import DPError
 from privjail.faults import check_listen
+from privjail.server.memory import resident
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)  # seconds
 
@@ -92,15 +92,6 @@ def gauges(service: Any) -> list[str]:
             lines.append(f'privjail_spent{{dataset="{label(name)}"}} {float(state.total(scope)[0]):.12g}')
             lines.append(f'privjail_budget{{dataset="{label(name)}"}} {float(limit[0]):.12g}')
     return lines
-
-
-def resident() -> int:
-    """Bytes of memory that this process holds now; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
 
 
 def _ready(metrics: Metrics) -> tuple[int, bytes]:

@@ -165,6 +165,7 @@ class Element(Value):
     i: int
 
     def __post_init__(self) -> None:
+        need_vector(self.a)
         if not 0 <= self.i < self.a.size:
             raise PlanError("no such element")
         self.fact(index=(), grid=self.a.grid)
@@ -231,6 +232,7 @@ class ColumnStack(Value):
     def __post_init__(self) -> None:
         if not self.vectors or len(self.labels) != len(self.vectors):
             raise PlanError("a table needs at least one column, and a label for each")
+        need_vector(self.vectors[0])
         _same_shape(*self.vectors)
         index = (*self.vectors[0].index, self.labels)
         self.fact(index=index, grid=common_grid([v.grid for v in self.vectors]))
@@ -262,6 +264,7 @@ class Total(Value):
     a: Value
 
     def __post_init__(self) -> None:
+        need_vector(self.a)
         self.fact(index=(), grid=self.a.grid)
 
     def derive(self) -> Facts:
@@ -335,6 +338,12 @@ class PublicNumber(Value):
 
     def text(self) -> str:
         return f"{show(self.c)}"
+
+
+def need_vector(value: Value) -> None:
+    """Refuse, before anything is charged, what only a vector has."""
+    if not value.index:
+        raise PlanError("a single private number has no elements", do="use the number itself")
 
 
 def _listed(values: tuple[Value, ...]) -> str:
