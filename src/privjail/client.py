@@ -170,7 +170,7 @@ class Connection:
 
         if name not in self._opened:
             message = self._in_session(described)
-            self.notions[message.name] = _notion(message)
+            self.notions[message.name] = self.notions[message.population or message.name] = _notion(message)
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 

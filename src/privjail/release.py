@@ -83,8 +83,13 @@ class ReleaseGate:
                     f"{first.name!r} is already open with another unit of protection ({first.unit})",
                     do="what is protected is set once, when the data set is first opened",
                 )
+            if first.population != dataset.population:
+                raise BudgetError(
+                    f"{first.name!r} is already open, and its account is that of {first.account.name!r}",
+                    do="one file has one account: open it in that population, or start again",
+                )
             source = Source(replace(dataset, name=first.name))
-            self.ledger.open(source.cells[0], first.name, notion)
+            self.ledger.open(source.cells[0], source.dataset.account.name, notion)
             with self._running:
                 self.engine.hold(source, held)
             self.noise.prepare()

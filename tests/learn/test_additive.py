@@ -84,12 +84,16 @@ def test_the_additive_model_learns_under_every_notion_and_stays_in_budget(files,
 def test_a_curve_is_learnt_by_the_additive_model_and_a_line_by_the_logistic_one(files):
     df = opened(files, pj.ZCDP(100))
     additive = learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], rho=5)
-    logistic = learn.LogisticRegression().fit(df[COLUMNS], df["ill"], rho=5)
+    logistic = learn.LogisticRegression(degree=1).fit(df[COLUMNS], df["ill"], rho=5)
+    squares = learn.LogisticRegression().fit(df[COLUMNS], df["ill"], rho=5)
     best = ((additive.predict_proba(TEST)[:, 1] > 0.5) == (TEST["ill"] == "yes")).mean()
 
     assert best > 0.76 and 0.6 < logistic.score(TEST, TEST["ill"]) < best - 0.03
     table = logistic.coef_["age"][: logistic.bins_["age"].known]
     assert numpy.allclose(numpy.diff(table, 2), 0, atol=1e-6)
+    bent = squares.coef_["age"][: squares.bins_["age"].known]
+    assert numpy.abs(numpy.diff(bent, 2)).max() > 1e-3 and numpy.allclose(numpy.diff(bent, 3), 0, atol=1e-6)
+    assert squares.score(TEST, TEST["ill"]) > logistic.score(TEST, TEST["ill"]) + 0.03
 
 
 def test_sklearns_habits(files):
@@ -107,6 +111,20 @@ def test_sklearns_habits(files):
     assert model.set_params(rounds=3).rounds == 3
     with pytest.raises(DPError):
         model.set_params(depth=3)
+
+
+def test_a_model_knows_what_it_paid_for(files):
+    df = opened(files, pj.ZCDP(10))
+    model = learn.AdditiveClassifier(rounds=2).fit(df[COLUMNS], df["ill"], rho=1)
+
+    assert [line["what"] for line in model.bill] == ["counts by bin and class", "residuals, round 1"]
+    assert "counts by bin and class" in repr(model.bill) and "rho" in repr(model.bill)
+    asked = sum(line["values"] for line in model.bill)
+    without = pickle.loads(pickle.dumps(model))  # noqa: S301
+    with pytest.raises(DPError, match="before pickling"):
+        _ = without.certificate
+    assert [check(each).verdict for each in model.certificate] == ["ok"] * asked
+    assert len(pickle.loads(pickle.dumps(model)).certificate) == asked  # noqa: S301
 
 
 def test_a_price_is_needed_and_private_data_is_not_predicted(files):

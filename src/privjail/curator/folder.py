@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privjail.budget.notions import NOTIONS
+from privjail.budget.notions import NOTIONS, name_of
 from privjail.curator.checks import (
     check_change_of_cap,
     check_name,
@@ -200,6 +200,54 @@ class JailFolder:
         self._decide(make)
         return warnings
 
+    def add_population(self, name: str, budget: list[Any], notion: str) -> None:
+        """Add a population: persons, and one budget for all tables about them."""
+        check_name(name)
+        if notion not in NOTIONS:
+            raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
+        limit = new_limit(notion, budget)
+        body = {"type": "dataset", "name": name, "origin": {"kind": "population"}, "schema": {}, "unit": [None, 1],
+                "engine": None, "notion": notion, "limit": texts(limit), "fingerprint": "", "columns": []}  # fmt: skip
+
+        def make(state: State) -> dict[str, Any]:
+            check_new(name, state)
+            return body
+
+        self._decide(make)
+
+    def add_table(
+        self, name: str, file: str, schema: Any, population: str, person: tuple[str | None, int | None],
+        keys: list[str], links: list[str], kind: str | None = None, query: str | None = None,
+    ) -> list[str]:  # fmt: skip
+        """Add a table to a population; returns warnings. The rows are loaded once, with those that they link to."""
+        from privjail.catalogue.origins import fingerprint, origin_of, remarks
+        from privjail.server.tables import load_table
+
+        check_name(name)
+        check_new(name, self.state)
+        people = check_open(self.state, population)
+        if not people.is_population:
+            raise PlanError(f"{population!r} is no population", do="privjail population add NAME --budget …")
+        origin = origin_of(file, kind, query)
+        if origin["kind"] == "held":
+            raise PlanError("ingested data cannot be a table of a population yet", do="add the file itself")
+        text = schema if isinstance(schema, dict) else schema_dict(schema)
+        body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(person), "engine": None,
+                "notion": name_of(people.notion), "limit": [], "fingerprint": fingerprint(origin), "columns": [],
+                "population": population, "keys": keys, "links": links}  # fmt: skip
+        tried = State(datasets=dict(self.state.datasets)).add_dataset(body)
+        _, dataset = load_table(tried, self.state.datasets, self.path, {})
+        loose = [n for n, d in dataset.columns if d.dtype == "untyped"]
+        said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
+
+        def make(state: State) -> dict[str, Any]:
+            check_new(name, state)
+            check_open(state, population)
+            return {**body, "columns": [each for each, _ in dataset.columns]}
+
+        self._decide(make)
+        return [*remarks(origin), *([said] if loose else [])]
+
     def _ingested(
         self, origin: dict[str, Any], schema: dict[str, Any] | None, unit: tuple[str | None, int | None]
     ) -> dict[str, Any]:
@@ -329,7 +377,12 @@ class JailFolder:
                 the_analyst(state, who)
             elif kind == "group":
                 the_group(state, who)
-            limit = limit_under(check_open(state, dataset).notion, budget)
+            entry = check_open(state, dataset)
+            if entry.population is not None:
+                raise PlanError(
+                    f"{dataset!r} has no budget of its own", do=f"set that of its population, {entry.population!r}"
+                )
+            limit = limit_under(entry.notion, budget)
             before = state.former.get(scope)
             if cap and before is not None:
                 check_change_of_cap(cap, dataset, before, limit, state.total(scope))

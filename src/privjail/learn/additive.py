@@ -91,17 +91,22 @@ class AdditiveClassifier(AdditiveModel):
 
 
 class LogisticRegression(AdditiveModel):
-    """Logistic regression: numbers enter linearly, amounts (see bins.py) also with their logarithm, categories one-hot.
+    """Logistic regression: categories enter one-hot; numbers with their square, or linearly for ``degree=1``.
 
+    Amounts (see bins.py) enter linearly, with their logarithm, and with whether they are above the lowest value.
     ``coef_`` holds what each bin of a column adds to the log odds.
 
     >>> model = learn.LogisticRegression().fit(df[["age", "ward"]], df["sex"], eps=1)
     """
 
+    def __init__(self, degree: int = 2, rounds: int | None = None, bins: int | None = None) -> None:
+        super().__init__(rounds, bins)
+        self.degree = degree
+
     def _covariances(self, bins: Bins) -> list[Any]:
         if bins.labels:
             return smooth_covariances(bins.size, bins.known, False)
-        return linear_covariances(bins.scales(), bins.known)
+        return linear_covariances(bins.scales(self.degree), bins.known)
 
     @property
     def coef_(self) -> dict[Any, Any]:

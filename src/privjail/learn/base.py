@@ -10,6 +10,7 @@ import numpy as np
 
 import pandas
 from privjail.errors import PlanError, PrisonerError
+from privjail.learn.spending import Bill
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain
@@ -25,7 +26,13 @@ class Estimator:
     A fitted model holds public numbers only. It pickles, and predicts on public tables.
     """
 
-    bill: list[dict[str, Any]]
+    bill: Bill
+
+    @property
+    def certificate(self) -> list[dict[str, Any]]:
+        """The certificates of this fit's releases: what they claim, for others to check."""
+        self._need_fitted()
+        return self.bill.certificates()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Parameters that scikit-learn has and we lack are refused in our words."""

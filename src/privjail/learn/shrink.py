@@ -28,9 +28,13 @@ def linear_covariances(scales: list[Any], known: int) -> list[Any]:
 
     What all bins share is free: the intercept takes it.
     """
-    found = [np.outer(scale, scale) for scale in scales]
-    if len(found) > 1:
-        found += [steep * found[0] + found[1] for steep in (1.0, 30.0, 1000.0)]  # slopes of amounts can be large
+    lines = [np.outer(scale, scale) for scale in scales]
+    found = list(lines)
+    if len(lines) == 2:  # a number and its square
+        found += [lines[0] + bend * lines[1] for bend in (0.1, 1.0)]
+    elif len(lines) == 3:  # an amount, its logarithm, and whether there is any; slopes of amounts can be large
+        found += [steep * lines[0] + lines[1] + lines[2] for steep in (0.0, 1.0, 30.0, 1000.0)]
+        found += [steep * lines[0] + lines[1] for steep in (1.0, 30.0, 1000.0)]
     for straight in found:
         straight[:known, :known] += 10.0 * straight.max()
         for i in range(known, len(straight)):

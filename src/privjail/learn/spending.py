@@ -29,6 +29,43 @@ def rho_for(eps: Any, delta: Any) -> Fraction:
     return Fraction(root * root * (1 - 1e-9)).limit_denominator(10**12)
 
 
+class Bill(list[dict[str, Any]]):
+    """What a fit asked for, line by line, and at which price; ``certificates()`` says what each release claims.
+
+    Certificates are made when they are asked for, from the plans, which stay in the process that fitted.
+    """
+
+    def __init__(self, lines: Sequence[dict[str, Any]] = (), made: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(lines)
+        self._asks: list[Query] = []
+        self._made = made
+
+    def certificates(self) -> list[dict[str, Any]]:
+        """The certificate of each release, as ``pj.certify()`` would have kept it."""
+        if self._made is None or len(self._made) < len(self._asks):
+            if not self._asks:
+                raise PlanError(
+                    "the certificates were left behind when this model was pickled",
+                    do="ask for model.certificate before pickling",
+                )
+            from privjail.verify.certificate import of
+
+            self._made = [of(ask) for ask in self._asks]
+        return self._made
+
+    def __reduce__(self) -> Any:
+        return Bill, (list(self), self._made)
+
+    def __repr__(self) -> str:
+        width = max((len(line["what"]) for line in self), default=0)
+        lines = [
+            f"{line['what']:<{width}}  {line['values']:>5} value{'s' if line['values'] > 1 else ' '} "
+            + (f"at {line['each']} each" if "each" in line else f"at {line['all']} together")
+            for line in self
+        ]
+        return "\n".join(lines) or "nothing was asked for"
+
+
 @dataclass
 class Spending:
     """The price of one fit: eps alone is pure (Laplace noise); eps with delta, or rho, is Gaussian noise.
@@ -40,7 +77,7 @@ class Spending:
     eps: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None
-    bill: list[dict[str, Any]] = field(default_factory=list)
+    bill: Bill = field(default_factory=Bill)
 
     @staticmethod
     def of(eps: Any, delta: Any, rho: Any, rows: Rows) -> Spending:
@@ -93,20 +130,25 @@ class Spending:
     def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
         """Several values in one request, at equal parts of a share of the price."""
         noise = self.mechanism(self._part(share) / len(values))
-        answers = self._released([Query(value, noise) for value in values])
+        answers = self._ask([Query(value, noise) for value in values])
         self.bill.append({"what": what, "values": len(values), "each": noise})
         return answers
 
-    def _released(self, asks: list[Query]) -> list[Any]:
+    def _ask(self, asks: list[Query]) -> list[Any]:
+        refused: BudgetExceeded | None = None
         try:
-            return session.release(asks)
+            answers = session.release(asks)
         except BudgetExceeded as e:
             if not self.bill:
                 raise
             refused = e
-        raise BudgetExceeded(
-            f"this fit stops after {len(self.bill)} of its rounds, which stay charged ({refused.what})", do=refused.do
-        )
+        if refused is not None:
+            raise BudgetExceeded(
+                f"this fit stops after {len(self.bill)} of its rounds, which stay charged ({refused.what})",
+                do=refused.do,
+            )
+        self.bill._asks += asks
+        return answers
 
     def release_all(self, values: Sequence[Value], share: float | Fraction, what: str) -> tuple[list[Any], float]:
         """Vectors of sensitivity 1 each, and the standard deviation of the noise on their elements.
@@ -117,7 +159,7 @@ class Spending:
             return self.release(values, share, what), self.deviation(self._part(share) / len(values))
         elements = tuple(Element(value, i) for value in values for i in range(value.size))
         noise = self.mechanism(share)
-        found = self._released([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
+        found = self._ask([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
         self.bill.append({"what": what, "values": len(values), "all": noise})
         answers, at = [], 0
         for value in values:

@@ -21,6 +21,7 @@ from privjail.ops.columns.where import NullWhere, Where
 from privjail.ops.numbers.combine import Scale, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
+from privjail.ops.rows.per_person import PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.pandas.across import row_counts, row_extremes, row_logic, row_means, row_sums
@@ -36,6 +37,8 @@ from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.indexing import Loc, TableIloc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
+from privjail.pandas.people import merged, person_of
+from privjail.pandas.persons import by_person
 from privjail.pandas.priced import no_price, priced
 from privjail.pandas.query import callers_names, parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
@@ -340,11 +343,15 @@ class PrivDataFrame(Operators):
         return self._new(self._exprs, Sort(self._rows, keys, tuple(int(not a) for a in up)))
 
     def reset_index(self, *, drop: bool = False) -> Self:
-        """The same rows: they have no labels that could be dropped.
+        """The same rows: they have no labels that could be dropped. Of one row per person: with the person as a column.
 
         >>> x = df[df["age"] > 65].reset_index(drop=True)
         """
-        return self._new(self._exprs) if drop else refuse_row_numbers(self)
+        person = person_of(self._rows) if isinstance(self._rows.base, PerPerson) else None
+        if drop or person is None:
+            return self._new(self._exprs) if drop else refuse_row_numbers(self)
+        owner: Any = self._rows.base.owner()
+        return self._new({person: owner, **self._exprs})
 
     def dropna(self, *, subset: Any = None, how: str = "any", thresh: int | None = None) -> Self:
         """Rows without missing values (how='all': without rows of nothing else; thresh: with so many values).
@@ -377,7 +384,7 @@ class PrivDataFrame(Operators):
             raise PlanError("groups are made by columns, not by a private number or table")
         if callable(by) and not isinstance(by, Prisoner) and not hasattr(by, "freq"):
             raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
-        groups = PrivDataFrameGroupBy(self, by)
+        groups = by_person(PrivDataFrameGroupBy(self, by))
         if not dropna:
             groups._need_no_missing_keys()
         return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
@@ -706,12 +713,24 @@ class PrivDataFrame(Operators):
         """
         return func(self, *args, **kwargs)
 
-    def merge(self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None) -> Self:
-        """Join with a public table (a pandas frame) on a key that is unique there.
+    def merge(
+        self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None,
+        suffixes: Any = ("_x", "_y"), indicator: bool = False,
+    ) -> Self:  # fmt: skip
+        """Join with a public table on a key that is unique there; or with a private one on the person or a link.
 
         >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
         >>> x = df.merge(floors, on="ward", how="left")
         """
+        if isinstance(right, PrivDataFrame):
+            left_on, right_on = (on, on) if on is not None else (left_on, right_on)
+            if left_on is None or right_on is None:
+                raise PlanError("merge needs on= the column that says whose rows they are", do='on="person"')
+            names = [each if isinstance(each, (list, tuple)) else [each] for each in (left_on, right_on)]
+            rows, columns = merged(self, right, how, list(zip(*names, strict=True)), suffixes, indicator)
+            return self._new(columns, rows)
+        if indicator or tuple(suffixes) != ("_x", "_y"):
+            raise PlanError("suffixes and indicator are offered for private tables only", do="rename columns first")
         if on is None and left_on is not None and right_on is not None:
             on = left_on
             right = right.rename(columns={right_on: left_on}) if right_on != left_on else right

@@ -34,6 +34,7 @@ from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, sh
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
+from privjail.pandas.people import found_in
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.retyping import retyped
@@ -306,10 +307,12 @@ class PrivSeries(Operators):
     notnull = notna
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Whether each value is in a public list.
+        """Whether each value is in a public list; of persons: whether they are in another table of the population.
 
         >>> x = df["ward"].isin(["surgery", "maternity"])
         """
+        if isinstance(values, PrivSeries):
+            return self._new(found_in(self, values))
         if isinstance(values, (Text, Prisoner)):
             raise PlanError("isin takes a public list of values")
         expr, values = listed(self._expr, values)

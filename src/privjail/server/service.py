@@ -15,8 +15,9 @@ from typing import Any
 from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
-from privjail.errors import DPError, EngineFailed, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError, PlanError
 from privjail.mechanisms.noise import Noise
+from privjail.ops.rows.source import Source
 from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
@@ -25,7 +26,7 @@ from privjail.server.catalogue import Catalogue
 from privjail.server.deadline import Deadline, TimeUp
 from privjail.server.ledger.charging import Charging, Denominators, Progress
 from privjail.server.ledger.events import texts
-from privjail.server.ledger.ledger import DurableLedger, Room
+from privjail.server.ledger.ledger import DurableLedger, Room, dataset_of
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
 from privjail.server.noise_floor import check_noise
@@ -82,7 +83,7 @@ class Service:
     def budget(self, request: pb.BudgetRequest, user: str) -> pb.BudgetReply:
         self.sessions.get(request.session, user)
         reply = pb.BudgetReply()
-        for name in self.catalogue.names(user):
+        for name in self.catalogue.accounts(user):
             scope, notion = ("user", user, name), self._notion(name)
             reply.balances.add(
                 dataset=name,
@@ -133,6 +134,7 @@ class Service:
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
             self._check_sizes(asks)
+            self._check_tables(asks, user)
             needed = work.check(asks, len(session.held.kept), self.limits)
             with progress.deadline.shield():
                 self.sessions.memory.reserve(user, needed)
@@ -171,6 +173,15 @@ class Service:
         limits.check("elements in one request", size, limits.elements_per_request)
         choices = sum(ask.mechanism.choices(ask.value) for ask in asks)
         limits.check("choices in one request", choices, limits.choices_per_request)
+
+    def _check_tables(self, asks: list[Query], user: str) -> None:
+        """Refuse tables of a population that were closed since they were opened: their account is still open."""
+        state = self.ledger.state
+        roots = {dataset_of(cell) for ask in asks for cell in ask.value.cells}
+        if any(state.datasets[root].is_population for root in roots if root in state.datasets):
+            for each in inputs_first([ask.value for ask in asks], children):  # type: ignore[arg-type]
+                if isinstance(each, Source) and not state.allowed(user, each.dataset.name):
+                    raise PlanError(f"there is no data set {each.dataset.name!r} for you", do="ask the curator")
 
     def _answered(
         self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Query], progress: Progress

@@ -28,6 +28,10 @@ def console(
         Path | None, typer.Option(help="a certificate that browsers trust; default: the jail's")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="its key")] = None,
+    oidc_issuer: Annotated[str | None, typer.Option(help="an OpenID Connect provider for logins, https://…")] = None,
+    oidc_client: Annotated[str | None, typer.Option(help="the client id that it knows the console by")] = None,
+    oidc_secret_file: Annotated[Path | None, typer.Option(help="a file with the client's secret", exists=True)] = None,
+    oidc_claim: Annotated[str, typer.Option(help="the claim that holds the user's name in the jail")] = "sub",
     insecure_loopback: Annotated[bool, typer.Option("--insecure-loopback", help="no TLS, on loopback only")] = False,
 ) -> None:
     """Serve the curator's console, a web page: budgets, people, requests, the audit log.
@@ -38,6 +42,7 @@ def console(
         import uvicorn
 
         from privjail.curator.console.app import Options, build
+        from privjail.curator.console.oidc import read_provider
     except ModuleNotFoundError as missing:
         raise DPError(
             f"the package {missing.name!r} is not installed", do="pip install 'privjail-dp[console]'"
@@ -52,10 +57,11 @@ def console(
     if (certificate is None) is not (key is None):
         raise DPError("--certificate and --key belong together")
     check_listen(host, port, "the console")
+    provider = read_provider(oidc_issuer, oidc_client, oidc_secret_file, oidc_claim)
     folder = JailFolder(jail)
     own = folder.config["address"].split(",")[0].rpartition(":")[0].strip("[]").lower()
     hosts = {*LOOPBACK, host.lower(), own, *(n.lower() for n in name or ())} - {"0.0.0.0", "::"}
-    app = build(folder, Options(tuple(sorted(hosts)), write, not insecure_loopback, data and data.resolve()))
+    app = build(folder, Options(tuple(sorted(hosts)), write, not insecure_loopback, data and data.resolve(), provider))
     files: dict[str, Any] = {}
     if not insecure_loopback:
         shown = jail / "server.pem"

@@ -72,6 +72,7 @@ def init(
 
 
 dataset = typer.Typer(help="Add and list data sets.", no_args_is_help=True)
+population_ = typer.Typer(help="Add populations: persons with several tables and one budget.", no_args_is_help=True)
 user = typer.Typer(help="Add and list users.", no_args_is_help=True)
 group = typer.Typer(help="Add and list groups.", no_args_is_help=True)
 
@@ -90,8 +91,12 @@ def privacy_unit(unit: str, rows_per_unit: int | None) -> tuple[str | None, int 
 def dataset_add(
     name: Annotated[str, typer.Argument(help="the name that analysts open it by")],
     file: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, or a database")],
-    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
-    unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that identifies the person")],
+    budget: Annotated[
+        str | None, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="what is protected: 'row', or the column that identifies the person")
+    ] = None,
     rows_per_unit: Annotated[
         int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
     ] = None,
@@ -101,18 +106,46 @@ def dataset_add(
     table: Annotated[str | None, typer.Option(help="a table of the database")] = None,
     query: Annotated[str | None, typer.Option(help="a query of the database, with ORDER BY")] = None,
     engine: Annotated[str | None, typer.Option(help="polars, duckdb or spark; default: by the data's size")] = None,
+    population: Annotated[str | None, typer.Option(help="the population whose account pays for this table")] = None,
+    person: Annotated[str | None, typer.Option(help="the column that names the person, in a population")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="a column that names one row, for links of other tables")
+    ] = None,
+    link: Annotated[list[str] | None, typer.Option(help="COLUMN=TABLE.KEY: whose row it is, if not --person")] = None,
     jail: Where = HERE,
 ) -> None:
-    """Add a data set under a name, with its schema, budget and unit of protection."""
-    whose = privacy_unit(unit, rows_per_unit)
+    """Add a data set under a name, with its schema, budget and unit of protection; or a table of a population."""
     if table is not None:
         if query is not None:
             raise DPError("--table and --query exclude each other")
         if not table.replace("_", "").replace(".", "").isalnum():
             raise DPError(f"{table!r} is no table name", do="use --query")
         query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
+    if population is not None:
+        if budget is not None or unit is not None or engine is not None:
+            raise DPError("--budget and --unit are the population's; --engine is not offered for its tables yet")
+        whose = (person, rows_per_unit)
+        notes(_folder(jail).add_table(name, file, schema, population, whose, key or [], link or [], kind, query))
+        done("added", f"{name}: a table of the population {population}")
+        return
+    if budget is None or unit is None or person or key or link:
+        raise DPError("a data set of its own needs --budget and --unit; --person, --key and --link need --population")
+    whose = privacy_unit(unit, rows_per_unit)
     notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query, engine))
     done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
+
+
+@population_.command("add")
+@quiet
+def population_add(
+    name: Annotated[str, typer.Argument(help="the name of the account that all its tables have")],
+    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
+    notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
+    jail: Where = HERE,
+) -> None:
+    """Add a population: persons, and one budget for all tables about them."""
+    _folder(jail).add_population(name, numbers(budget), notion)
+    done("added", f"population {name}: budget {budget} ({notion})")
 
 
 @dataset.command("list")
@@ -334,5 +367,5 @@ def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
     for command in (init, grant, budget, revoke, verify):
         app.command()(command)
-    for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
+    for name, sub in (("dataset", dataset), ("population", population_), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)

@@ -24,6 +24,7 @@ from privjail.curator.spending import Courses
 from privjail.distribution import __version__
 from privjail.errors import DPError
 from privjail.faults import explained
+from privjail.server.authentication import holder
 from privjail.server.ledger.state import ANALYST, State, UserEntry
 from privjail.server.security_log import SecurityLog
 
@@ -39,7 +40,8 @@ class Options:
     hosts: tuple[str, ...]  # names that the browser may use for it
     write: bool = False
     secure: bool = True
-    data: Path | None = None  # the folder whose files may be made data sets
+    data: Path | None = None  # the folder whose files may be drafted and checked
+    provider: Any = None  # an identity provider: see oidc.py
 
 
 class Refused(Exception):
@@ -109,6 +111,8 @@ class Console:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"bar": bar, "burn_down": burn_down, "version": __version__, "write": options.write}
+        self._templates.globals["provider"] = options.provider is not None
+        self.holder = holder
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         values = {"ask": None, "said": [], **values}
@@ -217,12 +221,16 @@ class Console:
         self.patience.succeeded(place)
         return self.welcome(request, user)
 
-    def welcome(self, request: Request, user: UserEntry) -> Response:
-        """Begin a session: a new id, whatever cookie came with the request."""
+    def welcome(self, request: Request, user: UserEntry, by_page: bool = False) -> Response:
+        """Begin a session: a new id, whatever cookie came with the request.
+
+        ``by_page``: the request was sent here by another site. A redirect would not carry our cookie, a link does.
+        """
         self.logins.end(request.cookies.get(self.cookie))
         number, _ = self.logins.begin(user)
         self.note("login", request, user.name, role=user.role)
-        response = RedirectResponse("/mine" if user.role == ANALYST else "/", 303)
+        to = "/mine" if user.role == ANALYST else "/"
+        response = self.page("welcome.html", to=to) if by_page else RedirectResponse(to, 303)
         response.set_cookie(self.cookie, number, path="/", httponly=True, samesite="strict", secure=self.options.secure)
         return response
 
@@ -293,7 +301,7 @@ class Headed:
 
 def build(folder: JailFolder, options: Options) -> Any:
     """The whole application."""
-    from privjail.curator.console import actions, pages, schemas
+    from privjail.curator.console import actions, oidc, pages, schemas
 
     console = Console(folder, options)
     routes = [
@@ -306,6 +314,8 @@ def build(folder: JailFolder, options: Options) -> Any:
         *actions.routes(console),
         *schemas.routes(console),
     ]
+    if options.provider is not None:
+        routes += oidc.Oidc(console, options.provider).routes()
 
     async def missing(request: Request, error: Exception) -> Response:
         return console._error(404, "there is nothing here", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, SchemaError
 from privjail.ops.polars_types import named
 from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
@@ -46,6 +46,15 @@ class Link:
 
     def __str__(self) -> str:
         return f"{self.column}={self.table}.{self.key}"
+
+    @staticmethod
+    def read(given: str) -> Link:
+        """A link as curators write it: ``stay=stays.stay``."""
+        column, equals, target = given.partition("=")
+        table, dot, key = target.rpartition(".")
+        if not (column and equals and table and dot and key):
+            raise SchemaError(f"{given!r} is no link", do="write COLUMN=TABLE.KEY, e.g. stay=stays.stay")
+        return Link(column, table, key)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,15 @@ class DatasetEntry:
     columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
     removed: bool = False
     engine: str | None = None  # None: chosen by the size of the data
+    population: str | None = None  # the entry whose account pays for this table
+    keys: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     entered: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # the entry that says all this
+
+    @property
+    def is_population(self) -> bool:
+        """Whether it stands for persons, whose tables are data sets of their own."""
+        return bool(self.origin["kind"] == "population")
 
 
 @dataclass
@@ -147,16 +155,19 @@ class State:
 
     def _on_dataset(self, body: dict[str, Any]) -> None:
         entry = self.add_dataset(body)
-        self._set(("dataset", "", entry.name), entry.notion.limit)
+        self._set(("dataset", "", entry.name), entry.notion.limit if entry.population is None else None)
 
     def add_dataset(self, body: dict[str, Any]) -> DatasetEntry:
         """A data set from the entry that added it; its limit may have been changed since."""
         name = body["name"]
-        notion = NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
+        people = self.datasets.get(body.get("population") or "")
+        notion = people.notion if people is not None else NOTIONS[body["notion"]](*(amounts(body["limit"]) or ()))
         unit = Unit(*body["unit"])
         columns = tuple(body.get("columns", ()))
         entry = DatasetEntry(name, body["origin"], body["schema"], unit, notion, body["fingerprint"], columns)
         entry.engine = body.get("engine")
+        entry.population = body.get("population")
+        entry.keys, entry.links = tuple(body.get("keys", ())), tuple(body.get("links", ()))
         entry.entered = body
         self.datasets[name] = entry
         return entry
@@ -306,6 +317,8 @@ class State:
         entry = self.datasets.get(dataset)
         if entry is None or entry.removed:
             return False
+        if entry.population is not None:  # a grant on a population is one on all its tables
+            return self.allowed(user, entry.population)
         own = ("user", user, dataset) in self.limits
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 

@@ -126,7 +126,7 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
     group of its kind right after the group of its last input, or into the same group if that has the same kind.
     """
     places: dict[Node, int] = {}
-    groups: dict[tuple[int, type[Node]], list[Node]] = {}
+    groups: dict[tuple[int, type[Node], int], list[Node]] = {}
 
     def below(each: Node) -> list[Node]:
         return [child for child in children(each) if id(child) not in known and type(child) is not Lit]
@@ -139,7 +139,8 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
             if after > place:
                 place = after
         places[each] = place
-        groups.setdefault((place, cls), []).append(each)
+        alone = id(each) if cls is Source else 0  # a message names one data set
+        groups.setdefault((place, cls, alone), []).append(each)
     return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
 
 

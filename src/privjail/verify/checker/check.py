@@ -104,13 +104,8 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
             known = certificate.data_sets[place_in(certificate.data_sets, index)]
             return rows.data_set(node, index, certificate.root(index), known.unit_rows)
         case "filter", [Rows() as input_, Column() as condition]:
-            return rows.filter_(
-                node,
-                input_,
-                condition,
-                claimed,
-                partial(people.held_by_persons, input_, condition, claimed, certificate),
-            )
+            by_persons = partial(people.held_by_persons, input_, condition, claimed, certificate)
+            return rows.filter_(node, input_, condition, claimed, by_persons)
         case "sort", [Rows() as input_, *_]:
             return rows.sort(node, input_)
         case "sample", [Rows() as input_, rate, tag]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from privjail.verify.checker.cells import Cell, Step
 from privjail.verify.checker.certificate import Certificate
+from privjail.verify.checker.charges import above_shared_partitions
 from privjail.verify.checker.columns import Column, can_be_true
 from privjail.verify.checker.distances import ZERO, largest
 from privjail.verify.checker.domains import Domain
@@ -181,6 +182,9 @@ def held_by_persons(
     """
     if not is_owned(certificate.rows(rows.base), certificate):
         return False  # rows of other persons come in when one goes out
+    exists = condition.kind == "lookup" and condition.fields[3].base is None
+    if exists and found_there(cell, condition, claimed, certificate):
+        return True
     depth = len(cell.steps)
     below = {c.steps[depth] for c in claimed if len(c.steps) == depth + 1 and c.ancestor(depth) == cell}
     for base, by in {step.partition for step in below if isinstance(step, Step)}:
@@ -197,6 +201,16 @@ def held_by_persons(
                 if keys and all(Step(base, by, key) in below or not can_be_true(condition, mine, key) for key in keys):
                     return True
     return False
+
+
+def found_there(cell: Cell, condition: Column, claimed: tuple[Cell, ...], certificate: Certificate) -> bool:
+    """A filter that keeps rows whose person has a row in another table: that row lies in a cell of that table.
+
+    In each of its cells the person must be as a whole or not at all; then all her rows here belong to the same cell.
+    """
+    cells = condition.fields[1].cells
+    whole = all(above_shared_partitions(each, certificate) == each for each in cells)
+    return whole and all(cell.extended(*each.steps) in claimed for each in cells)
 
 
 def says(mine: Any, theirs: Any, table: Rows, certificate: Certificate) -> bool:
