@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ import numpy
 Array = numpy.ndarray[Any, Any]
 
 
+@lru_cache(maxsize=64)
 def uniform(name: str, *shape: int) -> Array:
     """Numbers strictly between 0 and 1, the same for the same name and shape."""
     size = int(numpy.prod(shape))
@@ -18,6 +20,7 @@ def uniform(name: str, *shape: int) -> Array:
     return found
 
 
+@lru_cache(maxsize=64)
 def normal(name: str, *shape: int) -> Array:
     """Standard normal numbers (Box and Muller)."""
     one, two = uniform(name + " radius", *shape), uniform(name + " angle", *shape)
@@ -27,6 +30,12 @@ def normal(name: str, *shape: int) -> Array:
 
 def laplace(name: str, scale: float, *shape: int) -> Array:
     """Numbers with the law of Laplace noise of this scale."""
+    found: Array = scale * _laplace(name, *shape)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _laplace(name: str, *shape: int) -> Array:
     u = uniform(name, *shape) - 0.5
-    found: Array = -scale * numpy.sign(u) * numpy.log1p(-2 * numpy.abs(u))
+    found: Array = -numpy.sign(u) * numpy.log1p(-2 * numpy.abs(u))
     return found
