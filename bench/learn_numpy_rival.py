@@ -25,8 +25,8 @@ def rho_for(eps: float, delta: float) -> float:
     return (math.sqrt(log + eps) - math.sqrt(log)) ** 2
 
 
-def components(X, k: int, rho: float):
-    with pj.zCDP(X, budget_limit=rho, delta=1e-5, prepaid=True) as X:
+def components(X, k: int, rho: float, limit: tuple[float, float]):
+    with pj.zCDP(X, budget_limit=limit, delta=limit[1] / 2, prepaid=True) as X:
         near = pj.clip_norm(X - MIDDLE, LENGTH)
         count = pj.gaussian_mechanism(X.shape[0], rho=rho * FOR_MEAN / 10)
         moved = pj.gaussian_mechanism(near.sum(axis=0), rho=rho * FOR_MEAN * 9 / 10)
@@ -36,9 +36,9 @@ def components(X, k: int, rho: float):
     return np.linalg.eigh((products + products.T) / 2)[1][:, ::-1][:, :k]
 
 
-def weights(X, Y, rounds: int, rho: float, smaller):
+def weights(X, Y, rounds: int, rho: float, limit: tuple[float, float], smaller):
     found = velocity = np.zeros((smaller.shape[1], 10))
-    with pj.zCDP([X, Y], budget_limit=rho, delta=1e-5, prepaid=True) as (X, Y):
+    with pj.zCDP([X, Y], budget_limit=limit, delta=limit[1] / 2, prepaid=True) as (X, Y):
         Z = pj.clip_norm((X - MIDDLE) @ smaller, 0.8)
         for _ in range(rounds):
             odds = Z @ found + OFFSET
@@ -51,15 +51,18 @@ def weights(X, Y, rounds: int, rho: float, smaller):
 
 def main() -> None:
     file, schema, eps, delta, rounds, k = sys.argv[1:]
-    rho = rho_for(float(eps), float(delta))
+    rho, limit = (
+        rho_for(float(eps), float(delta)),
+        (float(eps) * 1.2, float(delta) * 2),
+    )  # the price is ρ; room for both
     smaller = np.zeros((64, 16))
     for i in range(64):
         smaller[i, 4 * (i // 16) + i % 8 // 2] = 1 / 80
     answer = {}
     held = pnp.load(file, schema, budget_limit=(1000.0, 0.5))
     for name, run in {
-        "components": lambda: components(held["X"], int(k), rho),
-        "weights": lambda: weights(held["X"], held["Y"], int(rounds), rho, smaller),
+        "components": lambda: components(held["X"], int(k), rho, limit),
+        "weights": lambda: weights(held["X"], held["Y"], int(rounds), rho, limit, smaller),
     }.items():
         try:
             answer[name] = np.asarray(run()).tolist()

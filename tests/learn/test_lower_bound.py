@@ -24,9 +24,9 @@ PROBE = ONE_MORE[-1:]
 SEEN = {  # what an attacker would look at: numbers in which the row that is added shows most
     "bayes": lambda df, eps: learn.CategoricalNB(bins=2).fit(df[["age"]], df["ill"], eps=eps).class_count_[1],
     "gaussian": lambda df, eps: learn.GaussianNB().fit(df[["age"]], df["ill"], eps=eps).class_count_[1],
-    "additive": lambda df, eps: 4 * learn.AdditiveClassifier(rounds=1, bins=2)
-    .fit(df[["age"]], df["ill"], eps=eps)
-    .decision_function(PROBE)[0],
+    "additive": lambda df, eps: (
+        4 * learn.AdditiveClassifier(rounds=1, bins=2).fit(df[["age"]], df["ill"], eps=eps).decision_function(PROBE)[0]
+    ),
     "synthetic": lambda df, eps: synth.Synthesizer(bins=2).fit(df[["ward", "ill"]], eps=eps).n_rows_,
 }
 SAMPLES = 300
