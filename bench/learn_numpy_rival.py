@@ -13,6 +13,7 @@ import math
 import sys
 
 import numpy as np
+
 import privjail as pj
 from privjail import numpy as pnp
 

@@ -235,6 +235,7 @@ Proof.
 Qed.
 
 (** One person is one row, whatever her number of rows. *)
+(* op: per_person aggregate *)
 Theorem per_person_aggregation : forall p l, Within 0 1 (aggregate l) (aggregate (without same owner p l)).
 Proof.
   intros p l. unfold aggregate. rewrite persons_without.

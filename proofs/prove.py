@@ -25,6 +25,7 @@ FILES = (
     "Chains",
     "Windows",
     "Groups",
+    "People",
     "Values",
     "Numbers",
     "Vectors",
@@ -43,6 +44,7 @@ FILES = (
     "AboveThreshold",
     "PrivateKeys",
     "Composition",
+    "Samples",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

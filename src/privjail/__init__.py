@@ -31,6 +31,7 @@ from privjail.errors import (  # noqa: E402
 )
 from privjail.notebook import short_tracebacks  # noqa: E402
 from privjail.numpy.array import clip_norm, normalize  # noqa: E402
+from privjail.population import Population, population  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.records import history  # noqa: E402
 from privjail.rehearsals.run import rehearsal  # noqa: E402
@@ -44,6 +45,7 @@ from privjail.sensitive import (  # noqa: E402
     reveal_all,
 )
 from privjail.session import (  # noqa: E402
+    accounting,
     budget,
     budget_left,
     connect,
@@ -61,6 +63,7 @@ __all__ = [
     "DPWarning",
     "InternalError",
     "PlanError",
+    "Population",
     "Prisoner",
     "PrisonerError",
     "PureDP",
@@ -73,6 +76,7 @@ __all__ = [
     "ZCDP",
     "__version__",
     "above_threshold",
+    "accounting",
     "budget",
     "budget_left",
     "certify",
@@ -92,6 +96,7 @@ __all__ = [
     "noisy_min",
     "normalize",
     "plot",
+    "population",
     "raise_gc_threshold",
     "rehearsal",
     "reveal_all",

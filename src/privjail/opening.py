@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from privjail import session
 from privjail.budget.notions import Notion, PureDP
@@ -14,44 +14,79 @@ from privjail.catalogue.schema import UNDECLARED, read_schema
 from privjail.errors import PlanError, SchemaError
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
 from privjail.plan.domain import Domain
+from privjail.population import Population
 
 _frame_numbers = itertools.count(1)
+
+
+class Tables(NamedTuple):
+    """What read_csv was told about a table of a population."""
+
+    population: Population
+    name: str
+    person: str | None
+    most: int | None
+    key: Any
+    link: Any
+
+
 _held_files: dict[str, int] = {}  # open handles: no other file can get the inode of one that was deleted meanwhile
 
 
-def open_csv(path: Any, sep: str, schema: Any, budget: Any, unit: str | None, most: int | None) -> Source:
+def of_population(path: Any, unit: str | None, most: int | None, people: tuple[Any, ...]) -> Tables | None:
+    """What was told about a population: (population, name, key, link). Without one, key and link make no sense."""
+    population, name, key, link = people
+    if population is None:
+        if name is not None or key is not None or link is not None:
+            raise PlanError(
+                "name=, key= and link= belong to a population", do="give population=, from pj.population(…)"
+            )
+        return None
+    if not isinstance(population, Population):
+        raise PlanError("population= takes what pj.population(…) gives")
+    return Tables(population, Path(str(path)).stem if name is None else str(name), unit, most, key, link)
+
+
+def open_csv(
+    path: Any, sep: str, schema: Any, budget: Any, unit: str | None, most: int | None, tables: Tables | None = None
+) -> Source:
     """A CSV file, or with a connection the data set of that name."""
-    remote = _remote(path, schema, budget, unit, most)
+    remote = _remote(path, schema, budget, unit, most, tables)
     if remote is not None:
         return remote
-    if session.rehearsing() is not None:
+    if session.rehearsing() is not None and tables is None:
         return _rehearsed(path, sep, schema, budget, unit, most)
     from privjail.catalogue.files import read_csv_text
 
     frame = read_csv_text(Path(path), sep)
-    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most)
+    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most, tables)
 
 
-def open_parquet(path: Any, schema: Any, budget: Any, unit: str | None, most: int | None) -> Source:
+def open_parquet(
+    path: Any, schema: Any, budget: Any, unit: str | None, most: int | None, tables: Tables | None = None
+) -> Source:
     """A Parquet file, or with a connection the data set of that name."""
-    remote = _remote(path, schema, budget, unit, most)
+    remote = _remote(path, schema, budget, unit, most, tables)
     if remote is not None:
         return remote
-    if session.rehearsing() is not None:
+    if session.rehearsing() is not None and tables is None:
         return _rehearsed(path, None, schema, budget, unit, most)
     from privjail.catalogue import files
 
     frame = files.open_parquet(Path(path))
-    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most)
+    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most, tables)
 
 
-def open_frame(frame: Any, name: str, schema: Any, budget: Any, unit: str | None, most: int | None) -> Source:
+def open_frame(
+    frame: Any, name: str, schema: Any, budget: Any, unit: str | None, most: int | None, tables: Tables | None = None
+) -> Source:
     """A pandas or Polars frame; each is a data set of its own."""
     if session.connection() is not None:
         raise PlanError("a jail opens only data sets that its curator added", do="pd.read_csv(name)")
     from privjail.catalogue.files import frame_of
 
-    return open_here(f"frame:{next(_frame_numbers)}", str(name), frame_of(frame), schema, budget, unit, most)
+    identity = f"frame:{next(_frame_numbers)}"
+    return open_here(identity, str(name), frame_of(frame), schema, budget, unit, most, tables)
 
 
 def columns_of(source: Source) -> dict[str, Column]:
@@ -60,19 +95,40 @@ def columns_of(source: Source) -> dict[str, Column]:
 
 
 def open_here(
-    identity: str, name: str, frame: Any, schema: Any, budget: Any, unit: str | None, most: int | None
-) -> Source:
+    identity: str, name: str, frame: Any, schema: Any, budget: Any, unit: str | None, most: int | None,
+    tables: Tables | None = None,
+) -> Source:  # fmt: skip
     """Enforce the schema and hand the data set to the jail of this process."""
     from privjail.catalogue.load import enforce
 
-    whose, rehearsal = _unit(unit, most), session.rehearsing()
+    rehearsal = session.rehearsing()
     if rehearsal is not None:
-        frame = frame.clear()  # only the types of its columns count
-    held, domains = enforce(frame, read_schema(schema), whose)
-    dataset = Dataset(identity, name, tuple(domains.items()), whose)
+        frame = frame.lazy().head(0).collect()  # only the types of its columns count
+    if tables is None:
+        whose = _unit(unit, most)
+        held, domains = enforce(frame, read_schema(schema), whose)
+        dataset, notion = Dataset(identity, name, tuple(domains.items()), whose), _notion(budget)
+    else:
+        held, dataset, notion = _of_population(identity, frame, schema, budget, tables)
     if rehearsal is not None:
-        return rehearsal.open(dataset, _notion(budget))
-    return session.open_frame(dataset, held, _notion(budget))
+        return rehearsal.open(dataset, notion)
+    return session.open_frame(dataset, held, notion)
+
+
+def _of_population(
+    identity: str, frame: Any, schema: Any, budget: Any, tables: Tables
+) -> tuple[Any, Dataset, Notion | None]:
+    """A table of a population. Its account is the population's."""
+    population = tables.population
+    if budget is not None:
+        raise PlanError("the budget is the population's", do="give it to pj.population(name, budget=…)")
+    membership = population.membership(tables.person, tables.most, tables.key, tables.link)
+    held, domains, unit = population.enforce(tables.name, frame, read_schema(schema), membership)
+    dataset = Dataset(
+        identity, tables.name, tuple(domains.items()), unit, population.persons,
+        membership.keys, membership.links,
+    )  # fmt: skip
+    return held, dataset, population.notion
 
 
 def _unit(unit: str | None, most: int | None) -> Unit:

@@ -6,7 +6,9 @@ import datetime
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,17 @@ class Record:
 
 kept: deque[Record] = deque(maxlen=KEPT)
 _current: list[Any] = [kept]  # the last one is written to: a rehearsal puts its own on top
+_unnoted: ContextVar[bool] = ContextVar("unnoted", default=False)
+
+
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """While something is drafted, nothing is noted."""
+    token = _unnoted.set(True)
+    try:
+        yield
+    finally:
+        _unnoted.reset(token)
 
 
 def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
@@ -64,7 +77,7 @@ def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
 
 def answered(asked: str, answers: Any) -> None:
     """What the analyst gets from the last release, an answer or several; and in what words she asked, if in others."""
-    if _current[-1]:
+    if _current[-1] and not _unnoted.get():
         last = _current[-1][-1]
         last.asked = asked or last.asked
         last.answer = answers if isinstance(answers, float) else list(answers)[:SHOWN]

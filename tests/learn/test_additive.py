@@ -127,11 +127,26 @@ def test_a_model_knows_what_it_paid_for(files):
     assert len(pickle.loads(pickle.dumps(model)).certificate) == asked  # noqa: S301
 
 
+def test_what_cannot_be_fitted_is_refused_before_anything_is_charged(files):
+    df = opened(files, pj.ZCDP(1))
+    wide = df[["age"]].assign(free=1 / df["pay"])
+    for fit in (
+        lambda: learn.AdditiveClassifier().fit(wide, df["ill"], rho=0.5),
+        lambda: learn.AdditiveClassifier(rounds=0).fit(df[COLUMNS], df["ill"], rho=0.5),
+        lambda: learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], rho=2),
+        lambda: learn.DecisionTreeClassifier().fit(df[COLUMNS], df["ill"], rho=2),
+        lambda: learn.GaussianNB().fit(wide, df["ill"], rho=0.5),
+    ):
+        with pytest.raises(DPError):
+            fit()
+    assert next(iter(pj.consumed_privacy_budget().values())) == 0
+
+
 def test_few_rows_and_many_columns_get_few_bins(tmp_path):
     """With 32 bins a column all steps would be noise: 300 rows, 15 columns that each tell a little."""
     dice = numpy.random.default_rng(8)
     kind = dice.choice([-1, 1], 900)
-    values = numpy.clip(dice.normal(0.5 * kind[:, None], 1, (900, 15)), -5, 5)
+    values = numpy.clip(dice.normal(0.9 * kind[:, None], 1, (900, 15)), -5, 5)
     names = [f"x{i}" for i in range(15)]
     data = pandas.DataFrame(values, columns=names).assign(kind=numpy.where(kind > 0, "up", "down"))
     data[:300].to_csv(tmp_path / "few.csv", index=False)

@@ -8,6 +8,8 @@ from privjail.plan.domain import IntDomain
 from tests.ops import (
     test_filter,
     test_group_head,
+    test_lookup,
+    test_per_person,
     test_slice,
     test_sort,
     test_source,
@@ -36,7 +38,72 @@ def order() -> None:
     assert test_filter.table(rows, test_filter.seen(rows), data) == (("a", 1), ("a", -1))
 
 
+def by_name(self: object, rows: object, *columns: object) -> object:
+    """Persons numbered by their names; as Polars and as plain Python."""
+    if isinstance(rows, pl.DataFrame):
+        return rows.select(columns[0].rank("dense") - 1).to_series()  # type: ignore[attr-defined]
+    names = sorted(set(columns[0]))  # type: ignore[call-overload]
+    return [names.index(x) for x in columns[0]]  # type: ignore[attr-defined]
+
+
+def first_row(self: object, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.Series:
+    return pl.Series([0 if theirs.height else None] * mine.height, dtype=pl.Int64())
+
+
+def first_row_plain(self: object, keys: object, known: dict[object, int], column: list[object]) -> object:
+    return column[next(iter(known.values()))] if known else None
+
+
 MUTATIONS = [
+    # persons
+    Mutation(
+        "a person's row is charged in the group of one of her rows",
+        {"plan.rows:Rows.start_owned_base": lambda right: lambda s, p, m: (right(s, p, m), s.fact(cells=p.cells))},
+        test_per_person.test_a_person_in_several_groups_pays_in_the_whole,
+    ),
+    Mutation(
+        "rows of persons come in the order of their names",
+        {
+            "ops.rows.per_person:PerPerson.python": always(by_name),
+            "ops.rows.per_person:PerPerson.polars": always(by_name),
+        },
+        test_per_person.test_values_are_those_of_the_person_alone,
+    ),
+    Mutation(
+        "one row for each value of any column",
+        {"ops.rows.source:Source.owner": always(lambda s: test_per_person.ANY_EACH.column("x"))},
+        lambda: test_per_person.check_persons_by(test_per_person.ANY_EACH, "x"),
+    ),
+    Mutation(
+        "a look-up does not compare owners",
+        {"ops.rows.lookup:Lookup.polars": always(first_row), "ops.rows.lookup:Lookup.python": always(first_row_plain)},
+        test_lookup.test_all_small_databases,
+    ),
+    Mutation(
+        "any of several rows is looked up",
+        {"ops.rows.lookup:at_most_one": always(lambda other, keys: True)},
+        test_lookup.test_several_rows_cannot_be_looked_up,
+    ),
+    Mutation(
+        "missing facts are facts about persons, too",
+        {"plan.rows:NO_VALUE": always(())},
+        test_lookup.test_persons_without_a_row_there_are_in_no_known_cell,
+    ),
+    Mutation(
+        "a column carried into a slice is still one of persons",
+        {"ops.columns.carried:Carried.of_person": always(lambda s: s.inner.of_person())},
+        test_lookup.test_after_a_slice_nothing_is_known_of_persons,
+    ),
+    Mutation(
+        "a fact about rows is one about persons",
+        {"ops.rows.lookup:Lookup.of_person": always(lambda s: (s.other.base, s.inner))},
+        test_lookup.test_a_fact_about_rows_stays_one_about_rows,
+    ),
+    Mutation(
+        "a slice has an owner",
+        {"ops.rows.slice:Slice.owner": lambda _: lambda s: test_group_head.carried(s, s.source.owner())},
+        test_per_person.test_only_by_the_owner,
+    ),
     # rows: constants
     Mutation(
         "a head moves by one edit",

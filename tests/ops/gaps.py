@@ -37,6 +37,9 @@ GAPS: dict[str, dict[str, Gap]] = {
         "row_scale": notimpl("no line yet"),
         "truncate": notimpl("no line yet"),
         "vector_sum": notimpl("no line yet"),
+        "per_person": notimpl("no line yet"),
+        "aggregate": notimpl("no line yet"),
+        "lookup": notimpl("no line yet"),
         "text": notimpl("str.lower and str.upper: engines know other letters, and other rules of case"),
     },
 }

@@ -65,7 +65,16 @@ def names():
     rows = generate(2_000)
     df = pd.from_frame(rows, "patients", SCHEMA, budget=1e6)
     zcdp_df = pd.from_frame(rows, "patients_zcdp", SCHEMA, budget=pj.ZCDP(1e3))
-    return {"df": df, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas, "warnings": warnings}
+    approx_df = pd.from_frame(rows, "patients_approx", SCHEMA, budget=pj.ApproxDP(1e3, 0.1))
+    return {
+        "df": df,
+        "zcdp_df": zcdp_df,
+        "approx_df": approx_df,
+        "pd": pd,
+        "pj": pj,
+        "pandas": pandas,
+        "warnings": warnings,
+    }
 
 
 def run(function, names):

@@ -44,9 +44,12 @@ from privjail.ops.columns.norms import Dot, RowScale, Truncate
 from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
-from privjail.ops.rows.source import Column, Dataset, Source, Unit
+from privjail.ops.rows.source import Column, Dataset, Population, Source, Unit
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.columns.text import Concat, Text
 from privjail.ops.columns.where import FillNull, NullWhere, Where
@@ -74,6 +77,7 @@ COLUMNS = (
     ("t", d.TimeDomain(True, micros(datetime(1950, 5, 6)), micros(datetime(2024, 2, 29)))),
 )
 UNITS = (Unit(), Unit(), Unit("who", 1), Unit("who", 3), Unit("who", None))
+PERSONS = (COLUMNS[0], *(each for each in COLUMNS if each[0] in "ncxb"))
 NUMBERS = (0, 1, -1, 2, 3, -7, 10, 0.5, -1.5, 0.1, 1e10, 2**40, -(2**61), 1e-9, 1e200)
 
 
@@ -83,7 +87,9 @@ class Plans:
     def __init__(self, seed: int) -> None:
         self.pick = random.Random(seed)
         self.unit = self.pick.choice(UNITS)
-        self.source = Source(Dataset("d", "d", COLUMNS, self.unit))
+        people = Population("p", "people") if self.unit.column is not None and self.pick.random() < 0.7 else None
+        self.source = Source(Dataset("d", "d", COLUMNS, self.unit, people, ("n",) if people else ()))
+        self.persons = Source(Dataset("e", "e", PERSONS, Unit("who", 1), people))
         self.notions: dict[Any, Notion] = {self.source.cells[0]: self.notion()}
         self.tables: list[tuple[Rows, dict[str, Any]]] = [
             (self.source, {name: Column(self.source, name) for name, _ in COLUMNS})
@@ -107,8 +113,12 @@ class Plans:
     def step(self) -> None:
         pick = self.pick
         rows, columns = pick.choice(self.tables[-3:])
-        kind = pick.randrange(10)
-        if kind < 4:
+        kind = pick.randrange(14 if self.source.dataset.population else 11)
+        if kind > 10:
+            rows, columns = self.persons_step(kind - 1, rows, columns)
+        elif kind == 10:
+            rows = Sample(rows, Fraction(1, pick.randint(1, 9)), pick.choice("ab"))
+        elif kind < 4:
             condition = self.condition(columns)
             rows = keep(rows, condition) if pick.random() < 0.7 else Filter(rows, condition)
         elif kind == 4:
@@ -132,6 +142,41 @@ class Plans:
             name = pick.choice(("i", "x", "c", "b", "s", "free"))
             columns = {**columns, name: self.column(columns, name)}
         self.tables.append((rows, columns))
+
+    def persons_step(self, kind: int, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
+        """One row per person, or columns of another table of the same persons."""
+        pick, owner = self.pick, rows.base.owner()
+        if owner is None:
+            raise DPError("these rows have no owner")
+        if kind == 10:
+            persons = PerPerson(rows, owner)
+            some = {name: self.tried(lambda n=name: Aggregate(persons, pick.choice(AGGREGATES[1:]), columns[n]), 9)
+                    for name in columns}  # fmt: skip
+            kept = {n: c if c is not None and type(c.domain) is type(columns[n].domain) else Aggregate(persons, "last", columns[n])
+                    for n, c in some.items()}  # fmt: skip
+            return persons, {
+                **kept,
+                "who": persons.owner(),
+                "n": Clip(Aggregate(persons, "size", None), Lit.of(0), Lit.of(2)),
+            }
+        other, theirs = self.persons, {name: Column(self.persons, name) for name, _ in PERSONS}
+        if kind == 11 and pick.random() < 0.5:
+            other = Filter(other, self.known(theirs))
+        found = {name: Lookup((owner,), other, (theirs["who"],), theirs[name]) for name in theirs if name != "who"}
+        if kind == 12:
+            keys, mine = (Column(self.source, "who"), Column(self.source, "n")), (owner, columns["n"])
+            found = {"i": Lookup(mine, self.source, keys, Column(self.source, "i"))}
+        name = pick.choice(list(found))
+        if kind == 11 and pick.random() < 0.6:
+            rows = keep(rows, self.known(found))
+        return rows, {**columns, name: found[name]}
+
+    def known(self, columns: dict[str, Any]) -> Any:
+        """A condition on columns that a table of persons has."""
+        pick = self.pick
+        return pick.choice((Compare("==", columns["c"], Lit.of(pick.choice("abc"))), Compare(">", columns["n"], Lit.of(0)),
+                            IsIn(columns["c"], (Lit.of("a"), Lit.of("b"))), IsNull(columns["x"]),
+                            Compare("<", Arithmetic("*", columns["n"], Constant(Lit.of(2))), Lit.of(3))))  # fmt: skip
 
     def into(self, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
         return rows, {n: c if c.base is None else Carried(rows, c) for n, c in columns.items()}

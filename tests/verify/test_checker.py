@@ -93,8 +93,8 @@ def test_it_is_plain_enough_to_be_read() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-        # 280: the rules of private numbers, each with its reason, are one file
-        assert text.count("\n") <= 280 and max(map(len, text.splitlines())) <= 120, path.name
+        # 290: the rules of private numbers, each with its reason, are one file
+        assert text.count("\n") <= 290 and max(map(len, text.splitlines())) <= 120, path.name
         explained: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
@@ -106,8 +106,8 @@ def test_it_is_plain_enough_to_be_read() -> None:
             bool(line.strip()) and not line.lstrip().startswith("#") and i not in explained for i, line in lines
         )
 
-    # 1,380: insertions and deletions apart are two more facts of every table
-    assert code <= 1380, f"{code} lines besides docstrings, comments and blank ones"
+    # 1,600: insertions and deletions apart, persons and what is looked up of them, samples
+    assert code <= 1600, f"{code} lines besides docstrings, comments and blank ones"
 
 
 # -- broken rules

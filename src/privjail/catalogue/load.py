@@ -28,7 +28,7 @@ from privjail.plan.domain import (
 )
 from privjail.plan.node import moment
 
-__all__ = ["enforce", "read_csv_text", "read_parquet_frame"]
+__all__ = ["enforce", "owned", "read_csv_text", "read_parquet_frame"]
 
 R = TypeVar("R", pl.DataFrame, pl.LazyFrame)
 TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True, "false": False, "0": False, "0.0": False, "no": False}
@@ -67,13 +67,13 @@ def enforce(
     if isinstance(frame, OnDisk) and unit.most_rows is not None and unit.column is not None:
         disk = frame.reshaped(lambda rows: rows.select(e for _, e in kept))
         held = quietly(lambda: disk.select([pl.all()]), "a column does not fit its type")
-        return _owned(held, unit), domains
+        return owned(held, unit), domains
     if isinstance(frame, OnDisk):
-        return frame.reshaped(lambda rows: _owned(rows.select(e for _, e in kept), unit)), domains
-    return _owned(_applied(frame, kept), unit), domains
+        return frame.reshaped(lambda rows: owned(rows.select(e for _, e in kept), unit)), domains
+    return owned(_applied(frame, kept), unit), domains
 
 
-def _owned(rows: R, unit: Unit) -> R:
+def owned(rows: R, unit: Unit) -> R:
     """The rows that have an owner, and at most as many of each as one unit may have."""
     if unit.column is None:
         return rows

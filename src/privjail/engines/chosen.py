@@ -7,11 +7,12 @@ from typing import Any
 
 from privjail.engines.engine import Answer, Engine, Memory, Sides
 from privjail.engines.held import Held
+from privjail.errors import EngineGap
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
 from privjail.plan.expr import Expr
-from privjail.plan.node import inputs_first
+from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value, inputs_of
 
@@ -60,7 +61,11 @@ class ChosenEngine(Engine):
         found: dict[str, list[Value]] = {}
         for node in inputs_first(values, inputs_of):
             if isinstance(node, (Tally, QuantileScores)):
-                found.setdefault(self._name(node.rows.source), []).append(node)
+                below: list[Node] = [node]
+                names = {self._name(each) for each in inputs_first(below, children) if isinstance(each, Source)}
+                if len(names) > 1:
+                    raise EngineGap("tables that different engines hold are not joined", do="ask the curator")
+                found.setdefault(names.pop(), []).append(node)
         return found
 
     def _name(self, source: Rows) -> str:

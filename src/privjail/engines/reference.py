@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held, check_held, columns_of
 from privjail.ops.columns.carried import Carried
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr, column_steps
@@ -26,6 +30,7 @@ class ReferenceEngine(Engine):
     def __init__(self, cache_bytes: int = 0) -> None:
         self._held: dict[Source, dict[str, list[Any]]] = {}
         self._nothing = Cache(cache_bytes)
+        self.coins = Coins()
 
     @property
     def cache(self) -> Cache:
@@ -33,6 +38,7 @@ class ReferenceEngine(Engine):
 
     def hold(self, source: Source, data: Held) -> None:
         check_held(source.dataset, data)
+        self.coins.renew(source)
         self._held[source] = columns_of(data)
 
     def tally(self, tally: Tally) -> Answer:
@@ -66,12 +72,16 @@ class ReferenceEngine(Engine):
     def _step(self, step: Rows, before: list[int]) -> list[int]:
         """The rows that one step keeps of those before it."""
         assert step.parent is not None
+        if isinstance(step, Sample):
+            return step.python(before, [self.coins.number(step, i) for i in range(self._size(step.base))])
         return step.python(before, *(self._taken(each, step.parent, before) for each in step.inputs))
 
     def _size(self, base: Rows) -> int:
         if isinstance(base, Source):
             columns = list(self._held[base].values())
             return len(columns[0]) if columns else 0
+        if isinstance(base, PerPerson):
+            return len(self._persons(base))
         return len(self._origins(base))
 
     def _origins(self, base: Rows) -> list[int]:
@@ -79,6 +89,15 @@ class ReferenceEngine(Engine):
         assert base.parent is not None
         before = self._rows(base.parent)
         return before if isinstance(base, Window) else self._step(base, before)
+
+    def _persons(self, base: PerPerson) -> list[list[int]]:
+        """For each person the numbers of her rows in the base before, in their order."""
+        before = self._rows(base.rows)
+        numbers = self._step(base, before)
+        found: list[list[int]] = [[] for _ in range(max(numbers, default=-1) + 1)]
+        for row, person in zip(before, numbers, strict=True):
+            found[person].append(row)
+        return found
 
     # -- columns
 
@@ -101,11 +120,33 @@ class ReferenceEngine(Engine):
                     inner = self._column(node.inner, self._size(node.inner.base or node.window))
                     seen = [inner[i] for i in self._origins(node.window)]
                     done[node] = [node.python(seen, i) for i in range(size)]
+                case Aggregate():
+                    done[node] = self._aggregated(node)
+                case Lookup():
+                    done[node] = self._looked_up(node, size)
                 case _:
                     columns = [done[each] for each in node.inputs]
                     rows = zip(*columns, strict=True) if columns else [()] * size
                     done[node] = [_value(node, row) for row in rows]
         return done[expression]
+
+    def _aggregated(self, node: Aggregate) -> list[Any]:
+        persons = self._persons(node.persons)
+        if node.inner is None:
+            return [node.python(rows) for rows in persons]
+        column = self._column(node.inner, self._size(node.persons.rows.base))
+        return [node.python([column[i] for i in rows]) for rows in persons]
+
+    def _looked_up(self, node: Lookup, size: int) -> list[Any]:
+        rows = self._rows(node.other)
+        theirs = zip(*(self._taken(key, node.other, rows) for key in node.other_keys), strict=True)
+        known: dict[tuple[Any, ...], int] = {}
+        for row, keys in zip(rows, theirs, strict=True):
+            if None not in keys:
+                known.setdefault(keys, row)
+        column = self._column(node.inner, self._size(node.other.base))
+        mine = zip(*(self._column(key, size) for key in node.keys), strict=True)
+        return [node.python(keys, known, column) for keys in mine]
 
 
 def _value(node: Expr, inputs: tuple[Any, ...]) -> Any:

@@ -53,6 +53,8 @@ class AdditiveModel(Classifier):
         if len(classes) != 2:
             raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
         spending = Spending.of(eps, delta, rho, rows)
+        if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
+            raise PlanError("rounds is a whole number from 1")
         fitting = Fitting(self, rows, columns, target, classes, spending)
         fitting.run(fitting.rounds if self.rounds is None else self.rounds)
         self.classes_ = np.array(classes)
@@ -143,6 +145,9 @@ class Fitting:
         self.rows, self.spending = rows, spending
         self.positive = indicator(target, classes[1])
         self.target, self.classes = target, classes
+        for name, each in columns.items():
+            bins_of(name, each, model.bins or 2)  # what has no bins is refused before anything is charged
+        spending.reserve(rows)
         self.left, seen = 1.0, 0.0
         if not spending.in_one_piece and (model.rounds is None or model.bins is None):
             [[seen]], _ = spending.release_all([Tally(rows, (Constant(Lit.of("all")),), None)], LOOK, "rows")
@@ -157,8 +162,6 @@ class Fitting:
         self.intercept = 0.0
 
     def run(self, rounds: int) -> None:
-        if type(rounds) is not int or rounds < 1:
-            raise PlanError("rounds is a whole number from 1")
         first = 1.0 if rounds == 1 else FIRST[self.spending.is_pure]
         self.rate = ONLY if rounds == 1 else RATE[self.spending.is_pure]
         self._count(self.left * first)

@@ -38,6 +38,7 @@ class KMeans(Estimator):
         points = PrivArray(rows, cells_of(scaled.exprs))
         centres = self._spread(len(scaled.exprs))
         rounds = 1 if spending.in_one_piece else self.max_iter
+        spending.reserve(rows)
         for i in range(rounds):
             # argmin ‖x - c‖² = argmin ‖c‖² - 2 x·c
             nearest = (points @ (-2 * centres.T) + (centres**2).sum(axis=1)).argmin(axis=1)._flat[0]

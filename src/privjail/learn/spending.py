@@ -11,11 +11,12 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount, probability
 from privjail.budget.notions import ApproxDP, Notion
-from privjail.errors import BudgetError, PlanError
+from privjail.errors import BudgetError, BudgetExceeded, PlanError
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.numbers.combine import Element, Stack
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -90,6 +91,10 @@ class Spending:
             return Spending(amount(eps), probability(delta))
         return Spending(rho=rho_for(eps, delta))
 
+    def reserve(self, rows: Rows) -> None:
+        """Refuse a fit of several rounds that the budget does not reach for, before its first round is charged."""
+        session.reserve([Query(Tally(rows, (), None), self.mechanism(1))])
+
     @property
     def is_pure(self) -> bool:
         return self.rho is None and self.delta is None
@@ -136,7 +141,18 @@ class Spending:
         return answers
 
     def _ask(self, asks: list[Query]) -> list[Any]:
-        answers = session.release(asks)
+        refused: BudgetExceeded | None = None
+        try:
+            answers = session.release(asks)
+        except BudgetExceeded as e:
+            if not self.bill:
+                raise
+            refused = e
+        if refused is not None:
+            raise BudgetExceeded(
+                f"this fit stops after {len(self.bill)} of its rounds, which stay charged ({refused.what})",
+                do=refused.do,
+            )
         self.bill._asks += asks
         return answers
 
@@ -160,8 +176,10 @@ class Spending:
 
 def notion_of(rows: Rows) -> Notion | None:
     """The notion of privacy in which a data set's budget is counted."""
-    connected = session.connection()
+    connected, staged = session.connection(), session.rehearsing()
     root = rows.source.cells[0].root
+    if staged is not None:
+        return staged.notion_of(root)
     if connected is None:
         return session.jail().ledger.account(root).notion
     found: Notion = connected.notions[str(root.key)]

@@ -114,6 +114,7 @@ class DecisionTreeClassifier(TreeModel):
         """Fit to a private table and a private column of classes, for eps, for eps and delta, or for rho."""
         rows, keys, target = self._prepare(X, y)
         spending = Spending.of(eps, delta, rho, rows)
+        spending.reserve(rows)
         self.tree_ = Tree()
         self.chances_: dict[int, Any] = {}
         depth = 1 if spending.in_one_piece else self.max_depth

@@ -21,6 +21,7 @@ from privjail.ops.columns.where import NullWhere, Where
 from privjail.ops.numbers.combine import Scale, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
+from privjail.ops.rows.per_person import PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.pandas.across import row_counts, row_extremes, row_logic, row_means, row_sums
@@ -36,6 +37,8 @@ from privjail.pandas.groups import PrivDataFrameGroupBy
 from privjail.pandas.indexing import Loc, TableIloc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
+from privjail.pandas.people import merged, person_of
+from privjail.pandas.persons import by_person
 from privjail.pandas.priced import no_price, priced
 from privjail.pandas.query import callers_names, parse_query
 from privjail.pandas.refusals import refuse, refuse_row_numbers
@@ -61,9 +64,11 @@ from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 from privjail.rowwise import constant_like, is_missing, literal, numeric, same_rows, typed
+from privjail.samples import drawn
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
 from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.mean import means
+from privjail.together import several
 
 if TYPE_CHECKING:
     import pandas
@@ -302,6 +307,18 @@ class PrivDataFrame(Operators):
         """
         return self._slice(*bounded("tail", n))
 
+    def sample(
+        self, n: Any = None, frac: Any = None, replace: bool = False, weights: Any = None, random_state: Any = None
+    ) -> Self:
+        """A random part of the rows: each is drawn with this chance, by coins that only the jail knows.
+
+        Under pure ε it costs the table less: a sample at rate q that costs ε adds log(1 + q·(exp(ε) - 1)), about q·ε.
+        ``random_state`` names the sample: the same number gives the same one.
+
+        >>> x = df.sample(frac=0.1, random_state=1)["cost"].mean(eps=1)
+        """
+        return self._new(self._exprs, drawn(self._rows, n, frac, replace, weights, random_state))
+
     def query(self, expr: str) -> Self:
         """Rows that meet a condition written as text.
 
@@ -326,11 +343,15 @@ class PrivDataFrame(Operators):
         return self._new(self._exprs, Sort(self._rows, keys, tuple(int(not a) for a in up)))
 
     def reset_index(self, *, drop: bool = False) -> Self:
-        """The same rows: they have no labels that could be dropped.
+        """The same rows: they have no labels that could be dropped. Of one row per person: with the person as a column.
 
         >>> x = df[df["age"] > 65].reset_index(drop=True)
         """
-        return self._new(self._exprs) if drop else refuse_row_numbers(self)
+        person = person_of(self._rows) if isinstance(self._rows.base, PerPerson) else None
+        if drop or person is None:
+            return self._new(self._exprs) if drop else refuse_row_numbers(self)
+        owner: Any = self._rows.base.owner()
+        return self._new({person: owner, **self._exprs})
 
     def dropna(self, *, subset: Any = None, how: str = "any", thresh: int | None = None) -> Self:
         """Rows without missing values (how='all': without rows of nothing else; thresh: with so many values).
@@ -363,7 +384,7 @@ class PrivDataFrame(Operators):
             raise PlanError("groups are made by columns, not by a private number or table")
         if callable(by) and not isinstance(by, Prisoner) and not hasattr(by, "freq"):
             raise PlanError("groups are made by columns, not by code", do='df.groupby("column")')
-        groups = PrivDataFrameGroupBy(self, by)
+        groups = by_person(PrivDataFrameGroupBy(self, by))
         if not dropna:
             groups._need_no_missing_keys()
         return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
@@ -450,8 +471,11 @@ class PrivDataFrame(Operators):
         if condition._rows is not self._rows:
             raise RowsError("the condition does not belong to the rows of this table")
         if isinstance(value, PrivSeries):
-            if value._rows is not self._rows:
-                raise RowsError("the new values do not belong to the rows of this table")
+            if value._rows is not self._rows and value._rows is not self[condition]._rows:
+                raise RowsError(
+                    "the new values do not belong to the rows of this table",
+                    do='take them from the same table: `df.loc[df["a"] > 3, "a"] = df["a"] * 2`',
+                )
             return Where(condition._expr, value._expr, expr)
         if is_missing(value):
             return NullWhere(condition._expr, expr)
@@ -689,12 +713,24 @@ class PrivDataFrame(Operators):
         """
         return func(self, *args, **kwargs)
 
-    def merge(self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None) -> Self:
-        """Join with a public table (a pandas frame) on a key that is unique there.
+    def merge(
+        self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None,
+        suffixes: Any = ("_x", "_y"), indicator: bool = False,
+    ) -> Self:  # fmt: skip
+        """Join with a public table on a key that is unique there; or with a private one on the person or a link.
 
         >>> floors = pandas.DataFrame({"ward": ["surgery", "maternity"], "floor": [2, 3]})
         >>> x = df.merge(floors, on="ward", how="left")
         """
+        if isinstance(right, PrivDataFrame):
+            left_on, right_on = (on, on) if on is not None else (left_on, right_on)
+            if left_on is None or right_on is None:
+                raise PlanError("merge needs on= the column that says whose rows they are", do='on="person"')
+            names = [each if isinstance(each, (list, tuple)) else [each] for each in (left_on, right_on)]
+            rows, columns = merged(self, right, how, list(zip(*names, strict=True)), suffixes, indicator)
+            return self._new(columns, rows)
+        if indicator or tuple(suffixes) != ("_x", "_y"):
+            raise PlanError("suffixes and indicator are offered for private tables only", do="rename columns first")
         if on is None and left_on is not None and right_on is not None:
             on = left_on
             right = right.rename(columns={right_on: left_on}) if right_on != left_on else right
@@ -945,6 +981,7 @@ class PrivDataFrame(Operators):
         found = means(self._rows, self._exprs, eps)
         return series_of(found.values(), index=list(found))
 
+    @several
     def _per_column(self, method: str, eps: Any, **kwargs: Any) -> dict[Any, Any]:
         columns = self._bounded(method)
         share = amount(eps) / len(columns)
@@ -1060,6 +1097,7 @@ class PrivDataFrame(Operators):
         """
         return row_logic(self, "all", axis)
 
+    @several
     def mode(self, *, eps: Any) -> pandas.DataFrame:
         """The most frequent value of each column, for one eps in all.
 
@@ -1084,6 +1122,7 @@ class PrivDataFrame(Operators):
         """
         return self._matrix(covariances(self._rows, self._numeric_exprs("cov"), eps, ddof))
 
+    @several
     def corrwith(self, other: PrivSeries, *, eps: Any) -> ReleasedSeries:
         """The correlation of each column of numbers with one other column, for one eps in all.
 
@@ -1164,6 +1203,7 @@ class PrivDataFrame(Operators):
             return table._described(numbers, labels, eps, percentiles)
         return frame_of(table[numbers]._per_column("describe", eps, percentiles=percentiles))
 
+    @several
     def _described(self, numbers: list[Any], labels: list[Any], eps: Any, percentiles: Any) -> pandas.DataFrame:
         """Numbers and categories in one table, as include="all" has them."""
         import pandas
@@ -1171,6 +1211,9 @@ class PrivDataFrame(Operators):
         numbers = self[numbers]._bounded("describe") if numbers else []
         if not numbers and not labels:
             raise PlanError("the table has no column of numbers or categories", do='`df[["a", "g"]].describe(eps=0.1)`')
+        left = [n for n in self._exprs if n not in (*numbers, *labels) and not _is_number(self._exprs[n].domain)]
+        if left:
+            warn(f"describe leaves out {', '.join(map(str, left))}: of text and dates there is no summary here")
         share = amount(eps) / (len(numbers) + len(labels))
         parts = {n: self._series(n).describe(percentiles, eps=share) for n in self._exprs if n in [*numbers, *labels]}
         rows = list(dict.fromkeys(x for n in [*labels, *numbers] for x in parts[n].index))

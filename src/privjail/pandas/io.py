@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError
-from privjail.opening import columns_of, open_csv, open_frame, open_parquet
+from privjail.opening import columns_of, of_population, open_csv, open_frame, open_parquet
 from privjail.ops.rows.source import Source
 from privjail.pandas.frame import PrivDataFrame
 from privjail.pandas.functions import to_datetime
@@ -15,7 +15,8 @@ from privjail.pandas.priced import function
 @function
 def read_csv(
     path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None,
-    sep: str = ",", usecols: Any = None, parse_dates: Any = None,
+    sep: str = ",", usecols: Any = None, parse_dates: Any = None, population: Any = None, name: str | None = None,
+    key: Any = None, link: Any = None,
 ) -> PrivDataFrame:  # fmt: skip
     """Open a CSV file as a private table.
 
@@ -25,28 +26,36 @@ def read_csv(
     A column that the schema does not name is ``untyped``: its type is not guessed from the data. It is text, and
     becomes a number where it is computed with, compared with a number, or clipped. ``parse_dates``: columns to read as
     dates, written as 2024-01-31 (their range is then to be given by clip); those that the schema declares are dates.
+
+    ``population``: what ``pj.population`` gave; the table belongs to it under a ``name``. ``unit`` is then the person;
+    a table that does not name persons has a ``link``, as in "stay=stays.stay", to the ``key`` of another table.
     """
-    table = with_dates(_table(open_csv(path, sep, schema, budget, unit, max_rows_per_unit)), parse_dates)
+    tables = of_population(path, unit, max_rows_per_unit, (population, name, key, link))
+    table = with_dates(_table(open_csv(path, sep, schema, budget, unit, max_rows_per_unit, tables)), parse_dates)
     return table if usecols is None else table[list(usecols)]
 
 
 @function
 def read_parquet(
-    path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None
-) -> PrivDataFrame:
+    path: Any, schema: Any = None, *, budget: Any = None, unit: str | None = None, max_rows_per_unit: int | None = None,
+    population: Any = None, name: str | None = None, key: Any = None, link: Any = None,
+) -> PrivDataFrame:  # fmt: skip
     """Open a Parquet file as a private table; see read_csv for the arguments.
 
     A file that would fill more than 1 GiB stays on disk: it is read in batches whenever something is released.
     """
-    return _table(open_parquet(path, schema, budget, unit, max_rows_per_unit))
+    tables = of_population(path, unit, max_rows_per_unit, (population, name, key, link))
+    return _table(open_parquet(path, schema, budget, unit, max_rows_per_unit, tables))
 
 
 def from_frame(
     frame: Any, name: str, schema: Any = None, *, budget: Any = None, unit: str | None = None,
-    max_rows_per_unit: int | None = None,
+    max_rows_per_unit: int | None = None, population: Any = None, key: Any = None, link: Any = None,
 ) -> PrivDataFrame:  # fmt: skip
     """Take a pandas or Polars frame as a private data set of this name; see read_csv for the arguments."""
-    return _table(open_frame(frame, name, schema, budget, unit, max_rows_per_unit))
+    named = None if population is None else name
+    tables = of_population(name, unit, max_rows_per_unit, (population, named, key, link))
+    return _table(open_frame(frame, name, schema, budget, unit, max_rows_per_unit, tables))
 
 
 def _table(source: Source) -> PrivDataFrame:

@@ -19,8 +19,8 @@ def join_public(rows: Rows, columns: Mapping[Any, Expr], right: Any, on: Any, ho
     """Left or inner join on a key that is unique in the public table: a row-wise look-up."""
     if isinstance(right, Prisoner):
         raise RefusedError(
-            "two private tables are not joined: one person could meet any number of rows",
-            do="join with a public table, or ask the curator for a joined data set",
+            "two private tables are joined as tables: df.merge(other, on=person)",
+            do="join with a public table, or with a private table of the same population",
         )
     if not isinstance(on, str) or on not in getattr(right, "columns", ()) or on not in columns:
         raise PlanError("merge needs on= the name of a key column of both tables")

@@ -34,6 +34,7 @@ from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, sh
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
+from privjail.pandas.people import found_in
 from privjail.pandas.priced import priced
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.retyping import retyped
@@ -49,6 +50,7 @@ from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
+from privjail.samples import drawn
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
 from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.describe import describe, describe_labels
@@ -305,10 +307,12 @@ class PrivSeries(Operators):
     notnull = notna
 
     def isin(self, values: Iterable[Any]) -> Self:
-        """Whether each value is in a public list.
+        """Whether each value is in a public list; of persons: whether they are in another table of the population.
 
         >>> x = df["ward"].isin(["surgery", "maternity"])
         """
+        if isinstance(values, PrivSeries):
+            return self._new(found_in(self, values))
         if isinstance(values, (Text, Prisoner)):
             raise PlanError("isin takes a public list of values")
         expr, values = listed(self._expr, values)
@@ -573,6 +577,18 @@ class PrivSeries(Operators):
         >>> x = df["cost"].tail(100)
         """
         return self._slice(*bounded("tail", n))
+
+    def sample(
+        self, n: Any = None, frac: Any = None, replace: bool = False, weights: Any = None, random_state: Any = None
+    ) -> Self:
+        """A random part of the rows: each is drawn with this chance, by coins that only the jail knows.
+
+        Under pure ε it costs the table less: a sample at rate q that costs ε adds log(1 + q·(exp(ε) - 1)), about q·ε.
+        ``random_state`` names the sample: the same number gives the same one.
+
+        >>> x = df["cost"].sample(frac=0.1, random_state=1).mean(eps=1)
+        """
+        return self._new(self._expr, drawn(self._rows, n, frac, replace, weights, random_state))
 
     def sort_values(
         self, *, ascending: bool = True, kind: Text = "stable", na_position: Text = "last", ignore_index: bool = True

@@ -53,8 +53,17 @@ class Expr(Node):
         """The SQL term, given the dialect (engines/sql/dialect.py) and the terms of the inputs."""
         raise engine_gap(f"the operation {self.kind!r}", sql.name)
 
+    from_elsewhere: ClassVar[bool] = False  # its values come from other rows than those of its base: engines fetch them
     shared: ClassVar[bool] = False  # many columns are computed from it: an engine should compute it once
     sees_nulls: ClassVar[bool] = False  # the Python line is given missing values too; else they stay missing
+
+    def of_person(self) -> tuple[Rows, Expr] | None:
+        """A table with at most one row per person, and the column of it that this column says of each row's person.
+
+        Wherever this column is not missing, the row's person has a row in that table with the same value. So rows with
+        one value belong to persons of one group, in whatever table they are.
+        """
+        return None if not self.inputs or self.sees_nulls else _fact_of_person(self)
 
     def python(self, *inputs: Any) -> Any:
         """The held value of one row (engines/held.py), given those of the inputs. None is a missing value."""
@@ -68,6 +77,31 @@ class Expr(Node):
 
     def __str__(self) -> str:
         return self.shown()
+
+
+def _fact_of_person(expression: Expr) -> tuple[Rows, Expr] | None:
+    """The same computation in the table that all inputs come from; each step is missing where an input is missing."""
+    made: dict[Expr, Expr] = {}
+    table: Rows | None = None
+    for step in inputs_first((expression,), attrgetter("inputs")):
+        if step.base is None:
+            made[step] = step
+        elif not step.inputs:
+            found = step.of_person()
+            if found is None or table is not None and found[0] is not table:
+                return None
+            table, made[step] = found
+        elif step.sees_nulls:
+            return None
+        else:
+            made[step] = type(step)(*(_replaced(each, made) for each in step.fields()))
+    return None if table is None else (table, made[expression])
+
+
+def _replaced(field: Any, made: dict[Expr, Expr]) -> Any:
+    if isinstance(field, tuple):
+        return tuple([_replaced(each, made) for each in field])
+    return made.get(field, field) if isinstance(field, Expr) else field
 
 
 def column_steps(expression: Expr) -> list[Expr]:

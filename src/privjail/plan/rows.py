@@ -28,6 +28,7 @@ from privjail.plan.node import Lit, Node, set_frozen
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # so does a filter after this many others
 MOST_BASES = 64  # nested slices and windows
+NO_VALUE = Lit.of(None)
 STEPS_ROOM = 200  # characters for the steps in a text: the last steps, since they say which part of the data it is
 
 
@@ -103,6 +104,19 @@ class Rows(Node):
         if most is not None and (edits is None or 2 * most < edits):
             self.change(cap=2 * most, edits=2 * most, inserted=most, deleted=most)
 
+    def start_owned_base(self, parent: Rows, most: int) -> None:
+        """Set the facts of rows that start a base with at most ``most`` rows of each person, made from her rows alone.
+
+        Whoever comes or goes takes that many rows along, and no row of anybody else. It is a bound on all her rows
+        together, so it is stated above all partitions in which she can be in several groups. If the input moves no
+        further than that already, nothing is dropped, and its distance is kept.
+        """
+        self.start_moved_base(parent, 1, 0)
+        known = self.distance.value
+        if known is None or most < known:
+            self.fact(cells=tuple(dict.fromkeys(cell.unsplit() for cell in parent.cells)))
+            self.change(factor=most, cap=None, edits=most, inserted=most, deleted=0)
+
     def change(self, **facts: Any) -> None:
         """Set some facts of the lineage, while the node is built."""
         self.fact(lineage=self.lineage._replace(**facts))
@@ -111,6 +125,18 @@ class Rows(Node):
     def sees_itself(self) -> bool:
         """Whether columns of the input can be carried along; not so if each row sees other rows only."""
         return True
+
+    def owner(self) -> Node | None:
+        """Of a base: the column that says whose row it is, if the base is *owned*; else None.
+
+        A base T is owned if without person p it is the same base without her rows: T(D - p) = T(D) less the rows of p,
+        the others in the same order and with the same values in all columns. See docs/decisions/0200-populations.md.
+        """
+        return None
+
+    def unique(self) -> tuple[Any, ...]:
+        """Of an owned base: the columns that have another value in each row of one person."""
+        return ()
 
     @property
     def source(self) -> Rows:
@@ -236,5 +262,15 @@ def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:
     for cell in cells:
         if cell.depth >= DEEPEST:
             return cells
-    partition = Partition(rows.lineage.base, by)
+    partition = partition_of(rows.lineage.base, by, keys)
     return tuple([Cell(cell, partition, key) for cell in cells for key in keys])
+
+
+def partition_of(base: Rows, by: Any, keys: tuple[Lit, ...]) -> Partition:
+    """The partition of a base by a column, for some of its values.
+
+    If the column says something of the person, and not of the row, the persons are partitioned: see ``Expr.of_person``.
+    Not for rows where it is missing: the person may have no row in the table that it comes from.
+    """
+    found = None if NO_VALUE in keys else by.of_person()
+    return Partition(base, by) if found is None else Partition(*found)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 
 from privjail.errors import PlanError, SchemaError
-from privjail.ops.rows.source import Dataset, Source
+from privjail.ops.rows.source import Dataset, Link, Source
 from privjail.server.holdings import Holdings
 from privjail.server.ledger.ledger import DurableLedger
+from privjail.server.ledger.state import DatasetEntry
 
 log = logging.getLogger("privjail.jail")
 
@@ -21,13 +23,19 @@ class Catalogue:
         self._ledger, self._folder = ledger, folder
         self._lock = threading.RLock()
         self._open: dict[str, Source] = {}
+        self._keys: dict[str, Any] = {}  # of tables that others link to
         self.holdings = holdings or Holdings()
         self.frames = self.holdings.frames
 
     def names(self, user: str) -> list[str]:
         self._ledger.refresh()
         state = self._ledger.state
-        return sorted(name for name in state.datasets if state.allowed(user, name))
+        return sorted(n for n, entry in state.datasets.items() if state.allowed(user, n) and not entry.is_population)
+
+    def accounts(self, user: str) -> list[str]:
+        """The names under which budgets are kept: of data sets, and of populations instead of their tables."""
+        entries = self._ledger.state.datasets
+        return sorted({entries[name].population or name for name in self.names(user)})
 
     def source(self, name: str, user: str) -> Source:
         """A data set that this user may use. The error is the same whether it is forbidden or does not exist."""
@@ -50,6 +58,8 @@ class Catalogue:
         from privjail.catalogue.schema import read_schema
 
         entry = self._ledger.state.datasets[name]
+        if entry.is_population:
+            raise PlanError(f"{name!r} is a population: a budget for several data sets", do="open one of its data sets")
         if fingerprint(entry.origin) != entry.fingerprint:
             raise SchemaError(
                 f"the data of {name!r} has changed since it was added",
@@ -58,10 +68,27 @@ class Catalogue:
         try:
             if entry.origin["kind"] == "held":
                 return self.holdings.hold_files(name, entry)
+            if entry.population is not None:
+                return self._load_table(entry)
             frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
         except Exception as e:  # it could be loaded when it was added; only the curator is told what is wrong now
             log.error("data set %r cannot be loaded: %s", name, type(e).__name__)
             raise SchemaError(f"the data set {name!r} cannot be opened now", do="tell the curator") from None
         source = Source(Dataset(name, name, tuple(domains.items()), entry.unit))
         self.holdings.hold(source, frame, entry.engine)
+        return source
+
+    def _load_table(self, entry: DatasetEntry) -> Source:
+        """A table of a population. The tables that it links to must be as they were added, too."""
+        from privjail.catalogue.origins import fingerprint
+        from privjail.server.tables import load_table
+
+        datasets = self._ledger.state.datasets
+        for link in entry.links:
+            target = datasets[Link.read(link).table]
+            if fingerprint(target.origin) != target.fingerprint:
+                raise SchemaError("a table that this one links to has changed")
+        rows, dataset = load_table(entry, datasets, self._folder, self._keys)
+        source = Source(dataset)
+        self.holdings.hold(source, rows, entry.engine)
         return source

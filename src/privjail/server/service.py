@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import threading
 import time
@@ -11,11 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
-from privjail.errors import DPError, EngineFailed, InternalError
+from privjail.errors import DPError, EngineFailed, InternalError, PlanError
 from privjail.mechanisms.noise import Noise
-from privjail.plan.node import Node
+from privjail.ops.rows.source import Source
+from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
 from privjail.server import work
@@ -23,9 +26,10 @@ from privjail.server.catalogue import Catalogue
 from privjail.server.deadline import Deadline, TimeUp
 from privjail.server.ledger.charging import Charging, Denominators, Progress
 from privjail.server.ledger.events import texts
-from privjail.server.ledger.ledger import DurableLedger, Room
+from privjail.server.ledger.ledger import DurableLedger, Room, dataset_of
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
+from privjail.server.noise_floor import check_noise
 from privjail.server.sessions import Session, Sessions
 from privjail.server.wire import decode, facts
 from privjail.server.wire import privjail_pb2 as pb
@@ -33,6 +37,8 @@ from privjail.server.workers import Workers
 
 log = logging.getLogger("privjail.jail")
 VERSION = 1
+CERTIFIED_NODES, CERTIFIED_ASKS = 2_000, 100  # in one request: of larger ones no certificates are kept
+Certify = Callable[[list[Query], Callable[[str], Notion]], bytes]
 
 
 class Service:
@@ -48,6 +54,7 @@ class Service:
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._to_free: deque[Session] = deque()
+        self.certify: Certify | None = None  # what makes the certificates that are kept beside charges
         self._at_work: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -76,7 +83,7 @@ class Service:
     def budget(self, request: pb.BudgetRequest, user: str) -> pb.BudgetReply:
         self.sessions.get(request.session, user)
         reply = pb.BudgetReply()
-        for name in self.catalogue.names(user):
+        for name in self.catalogue.accounts(user):
             scope, notion = ("user", user, name), self._notion(name)
             reply.balances.add(
                 dataset=name,
@@ -127,6 +134,7 @@ class Service:
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
             self._check_sizes(asks)
+            self._check_tables(asks, user)
             needed = work.check(asks, len(session.held.kept), self.limits)
             with progress.deadline.shield():
                 self.sessions.memory.reserve(user, needed)
@@ -166,12 +174,21 @@ class Service:
         choices = sum(ask.mechanism.choices(ask.value) for ask in asks)
         limits.check("choices in one request", choices, limits.choices_per_request)
 
+    def _check_tables(self, asks: list[Query], user: str) -> None:
+        """Refuse tables of a population that were closed since they were opened: their account is still open."""
+        state = self.ledger.state
+        roots = {dataset_of(cell) for ask in asks for cell in ask.value.cells}
+        if any(state.datasets[root].is_population for root in roots if root in state.datasets):
+            for each in inputs_first([ask.value for ask in asks], children):  # type: ignore[arg-type]
+                if isinstance(each, Source) and not state.allowed(user, each.dataset.name):
+                    raise PlanError(f"there is no data set {each.dataset.name!r} for you", do="ask the curator")
+
     def _answered(
         self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Query], progress: Progress
     ) -> pb.ReleaseReply:
         number, deadline = request.request.hex(), progress.deadline
-        caps = _caps(request)
-        digest = _digest(asks, caps)
+        caps, block = _caps(request), decode.block(request)
+        digest = _digest(asks, caps, block)
         with deadline.shield():
             kept = self.ledger.earlier(user, number, digest)
         if kept is not None:
@@ -181,13 +198,15 @@ class Service:
                 "too many of your requests have failed inside this jail",
                 do="ask the curator to allow your requests again: privjail user pardon",
             )
-        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
+        check_noise(self.ledger.state, user, asks)
+        certificate = self._certificate(asks)
+        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(
             self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
         )
         try:
-            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
+            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks, block)  # type: ignore[arg-type]
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception
@@ -210,6 +229,16 @@ class Service:
             sent = self.ledger.keep_answer(user, number, body)
         self.metrics.released(len(asks))
         return reply if sent == body else pb.ReleaseReply.FromString(sent)
+
+    def _certificate(self, asks: list[Query]) -> bytes | None:
+        """The certificates of a request, packed; None if they are not kept, or the plan is large."""
+        if self.certify is None:
+            return None
+        values: list[Node] = [ask.value for ask in asks]
+        nodes = inputs_first(values, children)
+        if len(asks) > CERTIFIED_ASKS or sum(1 for _ in itertools.islice(nodes, CERTIFIED_NODES + 1)) > CERTIFIED_NODES:
+            return None
+        return self.certify(asks, self._notion)
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:
@@ -243,9 +272,10 @@ def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
     return caps
 
 
-def _digest(asks: list[Query], caps: dict[str, Cost]) -> str:
+def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None) -> str:
     """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes."""
     spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+    spelled += "" if block is None else repr(block)
     return hashlib.sha256(spelled.encode()).hexdigest()
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privjail.ops.columns.carried import Carried
-from privjail.ops.rows.window import Lag
 from privjail.plan.expr import Expr, column_steps, held_at_once
 from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.node_table import NodeTable
@@ -72,7 +70,7 @@ def steps_below(node: Node) -> int:
     """The most steps of any expression below a node, spelled out as a tree: never fewer than columns held at once."""
     for each in inputs_first((node,), children, _STEPS.__contains__):
         below = [_STEPS[child] for child in children(each)]
-        row_wise = isinstance(each, Expr) and not isinstance(each, (Carried, Lag))
+        row_wise = isinstance(each, Expr) and not each.from_elsewhere
         _STEPS[each] = min(MANY, 1 + sum(below)) if row_wise else max(below, default=0)
     return _STEPS[node]
 
@@ -83,7 +81,7 @@ def columns_held(node: Node) -> int:
         most = 0
         for child in children(each):
             most = max(most, _COLUMNS[child])
-            if isinstance(child, Expr) and (not isinstance(each, Expr) or isinstance(each, (Carried, Lag))):
+            if isinstance(child, Expr) and (not isinstance(each, Expr) or each.from_elsewhere):
                 most = max(most, held_at_once(column_steps(child)))
         _COLUMNS[each] = most
     return _COLUMNS[node]

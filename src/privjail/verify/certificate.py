@@ -21,7 +21,7 @@ from privjail.errors import DPError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan import domain as d
-from privjail.plan.cells import Cell, Partition
+from privjail.plan.cells import Cell, Draw, Partition
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.rows import Rows
@@ -114,7 +114,9 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
 
 
 def _notion_of(root: Cell) -> Notion | None:
-    connected = session.connection()
+    connected, block = session.connection(), session.current_block()
+    if block is not None:
+        return block.notion
     if connected is None:
         return session.jail().ledger.account(root).notion
     return connected.notions[str(root.key)]
@@ -146,7 +148,7 @@ class _Writer:
             told["order"] = str(notion.order)
         public = facts(source.dataset)
         self.datasets.append({"name": source.dataset.name, **public, "schema": schema_hash(public), "notion": told})
-        self._roots[source.cells[0]] = len(self.datasets) - 1
+        self._roots.setdefault(source.cells[0], len(self.datasets) - 1)
         return len(self.datasets) - 1
 
     def _field(self, value: Any) -> Any:
@@ -201,6 +203,11 @@ class _Writer:
                 part = each.partition
                 entry: dict[str, Any] = {"of": self.numbers[each.parent], "base": self.node(part.base)}
                 entry |= {"by": self.node(part.by), "key": [each.key.type_, each.key.spelling]}
+            elif isinstance(each.partition, Draw):
+                assert each.parent is not None
+                draw = each.partition
+                entry = {"of": self.numbers[each.parent], "sample": self.node(draw.rows)}
+                entry |= {"rate": str(draw.rate), "tag": draw.tag}
             else:
                 entry = {"data set": self._roots.get(each)}
             self.numbers[each] = len(self.cells)
@@ -218,13 +225,20 @@ def _needs(each: Node) -> list[Node]:
             for step in cell.path():
                 if isinstance(step.partition, Partition):
                     found += [step.partition.base, step.partition.by]
+                elif isinstance(step.partition, Draw):
+                    found.append(step.partition.rows)
     return found
 
 
 def facts(dataset: Dataset) -> dict[str, Any]:
     """The public facts of a data set: its columns and its unit of protection."""
     columns = [[name, domain(each)] for name, each in dataset.columns]
-    return {"columns": columns, "unit": [dataset.unit.column, dataset.unit.most_rows]}
+    public: dict[str, Any] = {"columns": columns, "unit": [dataset.unit.column, dataset.unit.most_rows]}
+    if dataset.population is not None:
+        public["population"] = dataset.population.name
+    if dataset.keys:
+        public["keys"] = list(dataset.keys)
+    return public
 
 
 def schema_hash(public: dict[str, Any]) -> str:

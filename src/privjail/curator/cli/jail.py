@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import bar, done, notes, numbers, out, progress, quiet, show, spelled
+from privjail.curator.cli.show import bar, done, notes, out, progress, quiet, show, spelled
+from privjail.curator.given import numbers
 from privjail.errors import DPError
 
 HERE = Path("jail")
@@ -49,12 +50,21 @@ def init(
     host: Annotated[list[str] | None, typer.Option(help="names and addresses that analysts will use")] = None,
     port: Annotated[int, typer.Option(help="the port that analysts will connect to", min=1, max=65535)] = 7443,
     ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
+    also: Annotated[list[str] | None, typer.Option(help="HOST:PORT of further jails behind the same name")] = None,
+    like: Annotated[Path | None, typer.Option(help="share certificates and ledger with this jail's folder")] = None,
 ) -> None:
     """Make a jail: its folder, certificate and ledger."""
-    from privjail.curator.folder import JailFolder
+    from privjail.curator.folder import JailFolder, read_config
 
     names = list(host or ["localhost", "127.0.0.1"])
-    JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
+    address = ",".join([f"{names[0]}:{port}", *(also or [])])
+    if like is not None:
+        other = read_config(like)
+        ledger = ledger or other.get("ledger_url")
+        if ledger is None:
+            raise DPError("jails behind one name share one ledger, and that of the other is in its folder",
+                          do="make both with --ledger postgresql://…")  # fmt: skip
+    JailFolder.init(folder, names, address, ledger, like)
     done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
@@ -62,6 +72,7 @@ def init(
 
 
 dataset = typer.Typer(help="Add and list data sets.", no_args_is_help=True)
+population_ = typer.Typer(help="Add populations: persons with several tables and one budget.", no_args_is_help=True)
 user = typer.Typer(help="Add and list users.", no_args_is_help=True)
 group = typer.Typer(help="Add and list groups.", no_args_is_help=True)
 
@@ -80,8 +91,12 @@ def privacy_unit(unit: str, rows_per_unit: int | None) -> tuple[str | None, int 
 def dataset_add(
     name: Annotated[str, typer.Argument(help="the name that analysts open it by")],
     file: Annotated[str, typer.Argument(help="a CSV or Parquet file, a folder of Parquet files, or a database")],
-    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
-    unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that identifies the person")],
+    budget: Annotated[
+        str | None, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="what is protected: 'row', or the column that identifies the person")
+    ] = None,
     rows_per_unit: Annotated[
         int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
     ] = None,
@@ -91,18 +106,46 @@ def dataset_add(
     table: Annotated[str | None, typer.Option(help="a table of the database")] = None,
     query: Annotated[str | None, typer.Option(help="a query of the database, with ORDER BY")] = None,
     engine: Annotated[str | None, typer.Option(help="polars, duckdb or spark; default: by the data's size")] = None,
+    population: Annotated[str | None, typer.Option(help="the population whose account pays for this table")] = None,
+    person: Annotated[str | None, typer.Option(help="the column that names the person, in a population")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="a column that names one row, for links of other tables")
+    ] = None,
+    link: Annotated[list[str] | None, typer.Option(help="COLUMN=TABLE.KEY: whose row it is, if not --person")] = None,
     jail: Where = HERE,
 ) -> None:
-    """Add a data set under a name, with its schema, budget and unit of protection."""
-    whose = privacy_unit(unit, rows_per_unit)
+    """Add a data set under a name, with its schema, budget and unit of protection; or a table of a population."""
     if table is not None:
         if query is not None:
             raise DPError("--table and --query exclude each other")
         if not table.replace("_", "").replace(".", "").isalnum():
             raise DPError(f"{table!r} is no table name", do="use --query")
         query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
+    if population is not None:
+        if budget is not None or unit is not None or engine is not None:
+            raise DPError("--budget and --unit are the population's; --engine is not offered for its tables yet")
+        whose = (person, rows_per_unit)
+        notes(_folder(jail).add_table(name, file, schema, population, whose, key or [], link or [], kind, query))
+        done("added", f"{name}: a table of the population {population}")
+        return
+    if budget is None or unit is None or person or key or link:
+        raise DPError("a data set of its own needs --budget and --unit; --person, --key and --link need --population")
+    whose = privacy_unit(unit, rows_per_unit)
     notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query, engine))
     done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
+
+
+@population_.command("add")
+@quiet
+def population_add(
+    name: Annotated[str, typer.Argument(help="the name of the account that all its tables have")],
+    budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
+    notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
+    jail: Where = HERE,
+) -> None:
+    """Add a population: persons, and one budget for all tables about them."""
+    _folder(jail).add_population(name, numbers(budget), notion)
+    done("added", f"population {name}: budget {budget} ({notion})")
 
 
 @dataset.command("list")
@@ -141,6 +184,7 @@ def user_add(
     name: str,
     days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
+    role: Annotated[str | None, typer.Option(help="analyst, curator, auditor or operator; default: analyst")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
     jail: Where = HERE,
 ) -> None:
@@ -160,7 +204,7 @@ def user_add(
     with os.fdopen(fd, "w", encoding="utf-8") as f:
         os.fchmod(fd, 0o600)
         try:
-            file = folder.add_user(name, days, mutual_tls)
+            file = folder.add_user(name, days, mutual_tls, role)
         except BaseException:
             if not there:
                 path.unlink()
@@ -177,8 +221,8 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     from privjail.curator.views import users
 
-    rows = [[u.name, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
-    show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
+    rows = [[u.name, u.role, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
+    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
 
 
 @user.command("pardon")
@@ -266,20 +310,6 @@ def budget(
 
 
 @quiet
-def log(
-    jail: Where = HERE,
-    as_json: Json = False,
-    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
-) -> None:
-    """Show the audit log: what was decided, asked and charged. Answers are not in it."""
-    from privjail.curator import views
-
-    lines = views.log(_folder(jail), last)
-    rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
-    show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
-
-
-@quiet
 def revoke(
     who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
     dataset: Annotated[
@@ -317,15 +347,15 @@ def verify(
 
     A ledger that was rolled back together with its anchors looks complete. Only an entry stored elsewhere shows it.
     """
-    from privjail.curator import folder as jails
+    from privjail.curator import keeping
 
     if renew_anchor:
-        jails.renew_anchor(jail, reason or "")
+        keeping.renew_anchor(jail, reason or "")
     folder = _folder(jail)
     with progress("checking the ledger", quiet=as_json) as step:
         newest = folder.check(step, resume)
     if expect is not None:
-        jails.expect(folder, expect)
+        keeping.expect(folder, expect)
     head = f"{newest.seq}:{newest.hash}"
     if as_json:
         print(json.dumps({"entries": newest.seq, "head": head}))
@@ -335,7 +365,7 @@ def verify(
 
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for command in (init, grant, budget, log, revoke, verify):
+    for command in (init, grant, budget, revoke, verify):
         app.command()(command)
-    for name, sub in (("dataset", dataset), ("user", user), ("group", group)):
+    for name, sub in (("dataset", dataset), ("population", population_), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)

@@ -203,6 +203,11 @@ def conditions(rows: Rows) -> list[Expr] | None:
     return found[::-1]
 
 
+def of_one_table(expression: Expr) -> bool:
+    """Whether a column is computed from loaded columns of its own data set alone."""
+    return not any(step.from_elsewhere for step in column_steps(expression))
+
+
 def shape_of(keys: tuple[Expr, ...]) -> tuple[int, ...]:
     return tuple(len(key.domain.labels or ()) for key in keys)
 

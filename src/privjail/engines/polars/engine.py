@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
 from privjail.engines.polars.columns import (
@@ -28,6 +29,7 @@ from privjail.engines.polars.columns import (
     codes_of,
     enclosing_tables,
     is_long,
+    of_one_table,
     picked,
     place_of,
     spread,
@@ -36,12 +38,16 @@ from privjail.engines.polars.columns import (
 )
 from privjail.engines.polars.disk import OnDisk
 from privjail.engines.polars.long_tables import LongTables
+from privjail.engines.polars.persons import Persons
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr, column_steps
@@ -57,11 +63,16 @@ class PolarsEngine(Engine):
     """Runs plans on data sets held as Polars frames, or left on disk."""
 
     def __init__(
-        self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame | OnDisk] | None = None
+        self,
+        cache_bytes: int = CACHE_BYTES,
+        frames: dict[Source, pl.DataFrame | OnDisk] | None = None,
+        coins: Coins | None = None,
     ) -> None:
         self._frames = {} if frames is None else frames
+        self.coins = coins or Coins()
         self._cache = Cache(cache_bytes)  # what was computed before
         self._long = LongTables(self._frames, self._cache)
+        self._persons = Persons(self)
         self._last_shared_table: tuple[Fields, Array] | None = None  # the table that was read last
 
     @property
@@ -76,6 +87,7 @@ class PolarsEngine(Engine):
         if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
             self._cache.clear()
             self._last_shared_table = None
+        self.coins.renew(source)
         self._frames[source] = frame
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
@@ -127,10 +139,21 @@ class PolarsEngine(Engine):
                 index = self._index(above)
                 kept = Filter.kept(self._column(condition, self._size(rows.base))).to_numpy()
                 return np.flatnonzero(kept) if index is None else index[kept[index]]
+            case Sample(above):
+                size = self._size(rows.base)
+                numbers = np.frombuffer(self.coins.numbers(rows, size), dtype=">u4")[:size]
+                drawn: Array = rows.polars(self._index(above), numbers)
+                return drawn
         assert rows.parent is not None
         return self._step(rows, rows.parent)
 
     def _step(self, rows: Rows, parent: Rows) -> Array:
+        frame, columns = self._seen(rows, parent)
+        kept: Array = rows.polars(frame, *columns)[ROW].to_numpy()
+        return kept
+
+    def _seen(self, rows: Rows, parent: Rows) -> tuple[pl.DataFrame, list[pl.Expr]]:
+        """What a step looks at: the rows before it as positions, and its expressions in them."""
         index = self._index(parent)
         size = self._size(parent.base)
         held: dict[str, Any] = {ROW: np.arange(size) if index is None else index}
@@ -139,8 +162,7 @@ class PolarsEngine(Engine):
             column = self._column(expression, size)
             held[str(i)] = column if index is None else column.gather(index)
             columns.append(pl.col(str(i)))
-        kept: Array = rows.polars(pl.DataFrame(held), *columns)[ROW].to_numpy()
-        return kept
+        return pl.DataFrame(held), columns
 
     def _groups(self, rows: Rows, by: Expr) -> list[Array]:
         """The positions of every group of a partition, each in the order of the rows."""
@@ -162,6 +184,8 @@ class PolarsEngine(Engine):
     def _size(self, base: Rows) -> int:
         if isinstance(base, Source):
             return self._frames[base].height
+        if isinstance(base, PerPerson):
+            return self._persons.count(base)
         return len(self._base_index(base))
 
     def _base_index(self, base: Rows) -> Array:
@@ -186,7 +210,11 @@ class PolarsEngine(Engine):
             base = expression.base
             length = size or 0 if base is None else self._size(base)
             order, shared = self._with_shared(expression)
-            if not shared and at_once(order):
+            if isinstance(expression, Aggregate):
+                column = checked(self._persons.aggregate(expression), expression)
+            elif isinstance(expression, Lookup):
+                column = checked(self._persons.look_up(expression), expression)
+            elif not shared and at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
                 column = checked(stepwise(order, length, partial(self._leaf, length, shared), shared), expression)
@@ -210,7 +238,7 @@ class PolarsEngine(Engine):
 
     def _compute(self, expressions: list[Expr]) -> None:
         """Several columns of a data set in one go, and not one by one when they are asked for."""
-        missing = [each for each in dict.fromkeys(expressions) if (each, "column") not in self._cache]
+        missing = [e for e in dict.fromkeys(expressions) if (e, "column") not in self._cache and of_one_table(e)]
         base = missing[0].base if len(missing) > 1 else None
         frame = self._frames[base] if isinstance(base, Source) else None
         if isinstance(frame, pl.DataFrame):
@@ -273,7 +301,7 @@ class PolarsEngine(Engine):
         assert isinstance(rows, Filter)
         above: Fields = (rows.rows, (by, *keys), value)
         if self._last_shared_table is None or self._last_shared_table[0] != above:
-            if self._is_long(rows) or len(enclosing_tables(table)) == 1:  # or it is too large to share
+            if self._is_long(table) or len(enclosing_tables(table)) == 1:  # or it is too large to share
                 return self._counted(table)
             self._last_shared_table = above, self._counted(above)
         return np.asarray(self._last_shared_table[1][code])
@@ -284,17 +312,16 @@ class PolarsEngine(Engine):
             known = self._cache.get((*wider, "tally"))
             if known is not None:
                 return np.asarray(known[place])
-        rows = table[0]
-        if self._is_long(rows):
+        if self._is_long(table):
             return self._long.count(Tally(*table))
         wider, place = levels[-1]
         found = self._count(Tally(*wider))
         self._cache.put((*wider, "tally"), found)
         return np.asarray(found[place])
 
-    def _is_long(self, rows: Rows) -> bool:
-        """Whether the tables of these rows are counted in passes over their data set."""
-        return is_long(self._frames[rows.source]) and self._long.counts(rows)  # type: ignore[index]
+    def _is_long(self, table: Fields) -> bool:
+        """Whether a table is counted in passes over its data set."""
+        return is_long(self._frames[table[0].source]) and self._long.counts(table)  # type: ignore[index]
 
     def _count(self, table: Tally) -> Array:
         rows, keys, value = table.rows, table.keys, table.value

@@ -10,7 +10,7 @@ import polars as pl
 
 from privjail.engines.engine import Cache
 from privjail.engines.polars.batches import fill
-from privjail.engines.polars.columns import Array, Fields, conditions, enclosing_tables, is_long
+from privjail.engines.polars.columns import Array, Fields, conditions, enclosing_tables, is_long, of_one_table
 from privjail.engines.polars.disk import OnDisk
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
@@ -30,14 +30,16 @@ class LongTables:
         self._passes: Counter[Rows] = Counter()
         self._asked: Counter[Fields] = Counter()
 
-    def counts(self, rows: Rows) -> bool:
-        """Whether the tables of these rows are counted here: the data set is long, and each row decides for itself.
+    def counts(self, table: Fields) -> bool:
+        """Whether a table is counted here: the data set is long, and each row decides for itself.
 
         Rows in memory that were asked for often are better counted by their positions, which are then kept.
         """
+        rows, keys, value = table
         source = _source(rows)
         frame = self._frames[source]
-        if not is_long(frame) or rows.base is not source or conditions(rows) is None:
+        needed = conditions(rows) if is_long(frame) and rows.base is source else None
+        if needed is None or not all(map(of_one_table, (*needed, *keys, *(() if value is None else (value,))))):
             return False
         return (
             isinstance(frame, OnDisk)
@@ -59,7 +61,7 @@ class LongTables:
         """Fill the tables of long data sets, in one pass over each data set."""
         missing: dict[Source, dict[Tally, None]] = {}
         for table in tables:
-            if self.counts(table.rows) and not any(
+            if self.counts(table.fields()) and not any(
                 (*wider, "tally") in self._cache for wider, _ in enclosing_tables((table.rows, table.keys, table.value))
             ):
                 missing.setdefault(_source(table.rows), {})[table] = None

@@ -17,6 +17,7 @@ class Carried(Expr):
     """The value that an expression had in this row before the slice (window, …) was taken."""
 
     kind = "carried"
+    from_elsewhere = True
     into: Rows
     inner: Expr
 
@@ -25,8 +26,12 @@ class Carried(Expr):
         if before is None or not self.into.starts_base or self.inner.base is not before.base:
             raise RowsError("this column does not belong to the rows that the step was applied to")
         if not self.into.sees_itself:
-            raise RowsError("the rows of this window do not see themselves, only rows above or below them")
+            raise RowsError("the rows of this step do not see themselves: each is made of other rows, or of several")
         self.fact(base=self.into, domain=self.inner.domain, inputs=())
+
+    def of_person(self) -> tuple[Rows, Expr] | None:
+        # In a base that is not owned, rows of other persons come in when one goes out.
+        return None if self.into.owner() is None else self.inner.of_person()
 
     def polars(self, *inputs: Any) -> Any:
         import polars as pl

@@ -11,12 +11,12 @@ from typing import Any
 
 from privjail.errors import PlanError, RowsError, unbounded
 from privjail.ops.rows.deciding import label_lit
-from privjail.plan.cells import Cell, Partition
+from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number
 from privjail.plan.domain import BoolDomain, Domain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Node, node, set_frozen
-from privjail.plan.rows import Rows
+from privjail.plan.rows import Rows, partition_of
 from privjail.plan.value import ROWS_BITS, TOTAL_BITS, Facts, OneMoves, PerElement, Sensitivity, Value
 
 MOST_ELEMENTS = 10_000_000
@@ -180,7 +180,7 @@ def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, net: Distance, i
         i //= len(labels)
     cells = rows.cells
     for by, key in zip(keys, reversed(picked), strict=True):
-        partition = Partition(rows.base, by)
+        partition = partition_of(rows.base, by, (key,))
         cells = tuple(Cell(cell, partition, key) for cell in cells)
     return Distance(0, dict.fromkeys(cells, rows.factor * reach))
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
+from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.columns.where import FillNull
 from privjail.ops.rows.deciding import single_key
-from privjail.plan.cells import Cell
+from privjail.ops.rows.lookup import Lookup
+from privjail.plan.cells import Cell, Partition
 from privjail.plan.domain import BoolDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
-from privjail.plan.rows import Rows, refine
+from privjail.plan.rows import DEEPEST, MOST_CELLS, Rows, refine
 
 SHOWN = 4  # columns, in the text of a filter that looks at many
 
@@ -60,6 +63,8 @@ class Filter(Rows):
 
 def keep(rows: Rows, condition: Expr) -> Rows:
     """Filter by each part of a conjunction in turn: a & b is true where both are."""
+    if isinstance(condition, FillNull) and isinstance(condition.b, Constant) and condition.b.lit.value is False:
+        return keep(rows, condition.a)  # null counts as false anyway
     if isinstance(condition, Logic) and condition.op == "&":
         return keep(keep(rows, condition.a), condition.b)
     return Filter(rows, condition)
@@ -97,9 +102,32 @@ def _where(rows: Rows, condition: Expr) -> tuple[Cell, ...]:
     """The cells of the rows where a condition is true."""
     if condition.base is None:
         return rows.cells
+    if isinstance(condition, Lookup) and condition.inner.base is None:
+        return _of_persons_in(rows, condition)
     found = single_key(condition)
     if found is not None:
         return refine(rows, *found)
     if isinstance(condition, Not):
         return refine(rows, condition.a, (Lit.of(False),))
     return refine(rows, condition, (Lit.of(True),))
+
+
+def _of_persons_in(rows: Rows, found: Lookup) -> tuple[Cell, ...]:
+    """The cells of rows whose person has a row in another table: of these, in the cells of the rows found there.
+
+    A person with at most one row there is in one cell of it as a whole, or in none.
+    """
+    cells, others = rows.cells, found.other.cells
+    paths = [[step for step in cell.path() if isinstance(step.partition, Partition)] for cell in others]
+    split = any(step.partition.splits for path in paths for step in path)  # type: ignore[union-attr]
+    deep = max((cell.depth for cell in cells), default=0) + max(map(len, paths), default=0) > DEEPEST
+    if split or deep or len(cells) * len(others) > MOST_CELLS:
+        return cells
+    made = []
+    for cell in cells:
+        for path in paths:
+            below = cell
+            for step in path:
+                below = Cell(below, step.partition, step.key)
+            made.append(below)
+    return tuple(dict.fromkeys(made))

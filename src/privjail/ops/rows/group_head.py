@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from privjail.errors import PlanError, RowsError
-from privjail.ops.rows.source import Column, Source
+from privjail.ops.columns.carried import Carried
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
 from privjail.plan.rows import Rows
@@ -16,10 +16,10 @@ from privjail.plan.rows import Rows
 class GroupHead(Rows):
     """The first k rows of each value of a key, in their order; rows without a key are dropped.
 
-    Distance. By the column that says whose row it is, on rows of the data set that were only filtered and
+    Distance. By the column that says whose row it is, on rows of an owned base that were only filtered and
     sorted: k, whatever the user's number of rows, since the rows of other users stay as they are. It is
-    a property of the whole user, who can have k rows in each of several groups, so it holds for the
-    whole data set and not for a cell of it. Where no user has more than k rows, nothing is dropped and
+    a property of the whole user, who can have k rows in each of several groups, so it holds above all
+    partitions of rows and not for a group of one. Where no user has more than k rows, nothing is dropped and
     the distance is kept.
     By any other key: 2d. A row inserted into a group pushes at most one other row out of it.
     By the owner no row of others goes out, so adding a user deletes nothing.
@@ -37,21 +37,18 @@ class GroupHead(Rows):
         if self.key.base is not self.rows.base:
             raise RowsError("the key does not belong to the rows of this table")
         if self._by_owner():
-            self.start_moved_base(self.rows, 1, 0)
-            known = self.distance.value
-            if known is None or self.k < known:
-                self.fact(cells=self.source.cells)
-                self.change(factor=self.k, cap=None, edits=self.k, inserted=self.k, deleted=0)
-            return
-        self.start_moved_base(self.rows, 1, 1)
+            self.start_owned_base(self.rows, self.k)
+        else:
+            self.start_moved_base(self.rows, 1, 1)
 
     def _by_owner(self) -> bool:
-        base = self.rows.base
-        return (
-            isinstance(base, Source)
-            and base.dataset.unit.column is not None
-            and self.key is Column(base, base.dataset.unit.column)
-        )
+        return self.key is self.rows.base.owner()
+
+    def owner(self) -> Expr | None:
+        return Carried(self, self.key) if self._by_owner() else None
+
+    def unique(self) -> tuple[Expr, ...]:
+        return tuple(Carried(self, each) for each in self.rows.base.unique()) if self._by_owner() else ()
 
     @property
     def inputs(self) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, SchemaError
 from privjail.ops.polars_types import named
 from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
@@ -29,13 +29,49 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Population:
+    """The persons that several tables are about. ``identity`` is what the ledger knows it by."""
+
+    identity: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A column whose value is the key of one row, of the same person, in another table of the population."""
+
+    column: str
+    table: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.column}={self.table}.{self.key}"
+
+    @staticmethod
+    def read(given: str) -> Link:
+        """A link as curators write it: ``stay=stays.stay``."""
+        column, equals, target = given.partition("=")
+        table, dot, key = target.rpartition(".")
+        if not (column and equals and table and dot and key):
+            raise SchemaError(f"{given!r} is no link", do="write COLUMN=TABLE.KEY, e.g. stay=stays.stay")
+        return Link(column, table, key)
+
+
+@dataclass(frozen=True)
 class Dataset:
-    """The public facts of a data set. ``identity`` is what the ledger knows it by."""
+    """The public facts of a data set. ``identity`` is what the ledger knows it by, unless it has a population.
+
+    ``keys``: columns that have another value in each row of one person. Loading has made that true, and of ``links``,
+    that each row has the owner of the row that it points to.
+    """
 
     identity: str
     name: str
     columns: tuple[tuple[str, Domain], ...]
     unit: Unit
+    population: Population | None = None
+    keys: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.columns]
@@ -43,6 +79,16 @@ class Dataset:
             raise PlanError(f"data set {self.name!r} has two columns of the same name")
         if self.unit.column is not None and self.unit.column not in names:
             raise PlanError(f"the unit's column {self.unit.column!r} is not in data set {self.name!r}")
+        if self.unit.column is None and (self.population is not None or self.keys or self.links):
+            raise PlanError(f"data set {self.name!r} belongs to a population, but no column says whose rows they are")
+        unknown = [name for name in (*self.keys, *(link.column for link in self.links)) if name not in names]
+        if unknown:
+            raise PlanError(f"the keys or links {unknown} are not in data set {self.name!r}")
+
+    @property
+    def account(self) -> Population:
+        """Whose account pays: that of the population, or of the data set alone."""
+        return self.population or Population(self.identity, self.name)
 
 
 @node
@@ -62,7 +108,15 @@ class Source(Rows):
             source=self, base=self, factor=unit.most_rows, cap=None, edits=unit.most_rows,
             inserted=unit.most_rows, deleted=0, most=None, bases=0,
         )  # fmt: skip
-        self.fact(parent=None, cells=(Cell(None, self.dataset.identity, self.dataset.name),), lineage=lineage)
+        pays = self.dataset.account
+        self.fact(parent=None, cells=(Cell(None, pays.identity, pays.name),), lineage=lineage)
+
+    def owner(self) -> Expr | None:
+        column = self.dataset.unit.column
+        return None if column is None else Column(self, column)
+
+    def unique(self) -> tuple[Expr, ...]:
+        return tuple(Column(self, name) for name in self.dataset.keys)
 
     def text(self) -> str:
         return self.dataset.name

@@ -54,6 +54,7 @@ class Lag(Expr):
     """The value ``k`` rows above (below if k < 0); null where there is no such row."""
 
     kind = "lag"
+    from_elsewhere = True
     window: Window
     inner: Expr
     k: int

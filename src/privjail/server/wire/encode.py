@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.errors import PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Source
@@ -125,7 +126,7 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
     group of its kind right after the group of its last input, or into the same group if that has the same kind.
     """
     places: dict[Node, int] = {}
-    groups: dict[tuple[int, type[Node]], list[Node]] = {}
+    groups: dict[tuple[int, type[Node], int], list[Node]] = {}
 
     def below(each: Node) -> list[Node]:
         return [child for child in children(each) if id(child) not in known and type(child) is not Lit]
@@ -138,7 +139,8 @@ def unsent(asked: Iterable[Node], known: Container[int]) -> list[list[Node]]:
             if after > place:
                 place = after
         places[each] = place
-        groups.setdefault((place, cls), []).append(each)
+        alone = id(each) if cls is Source else 0  # a message names one data set
+        groups.setdefault((place, cls, alone), []).append(each)
     return [groups[key] for key in sorted(groups, key=lambda key: key[0])]
 
 
@@ -148,6 +150,12 @@ def mechanism(chosen: Mechanism) -> pb.Mechanism:
         if type(value) is int and not INT_MIN <= value <= INT_MAX:
             raise PlanError(f"{name} = {value} is more than a jail takes", do="use a smaller number")
     return pb.Mechanism(kind=chosen.kind, fields=[_parameter(value) for value in parameters.values()])
+
+
+def block(chosen: Block) -> pb.Block:
+    """A block of accounting; parameters that it does not have are empty."""
+    eps, delta, rho = ("" if x is None else str(x) for x in (chosen.eps, chosen.delta, chosen.rho))
+    return pb.Block(notion=chosen.kind, eps=eps, delta=delta, rho=rho, id=bytes.fromhex(chosen.id))
 
 
 def _parameter(value: Fraction | int | None) -> pb.Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.budget.notions import Notion, name_of
-from privjail.ops.rows.source import Dataset, Unit
+from privjail.ops.rows.source import Dataset, Link, Population, Unit
 from privjail.plan import domain as d
 from privjail.plan.node import Lit
 from privjail.server.wire import decode, encode
@@ -27,6 +27,9 @@ def to_wire(dataset: Dataset, notion: Notion) -> pb.Dataset:
         unit_rows=unit.most_rows or 0,
         notion=name_of(notion),
         notion_parameters=[str(x) for x in notion.parameters()],
+        population="" if dataset.population is None else dataset.population.name,
+        keys=dataset.keys,
+        links=map(str, dataset.links),
     )
 
 
@@ -44,7 +47,9 @@ def _domain(domain: d.Domain) -> pb.Domain:
 def from_wire(message: pb.Dataset) -> Dataset:
     columns = tuple((column.name, _domain_back(column.domain)) for column in message.columns)
     unit = Unit(message.unit_column, message.unit_rows or None) if message.unit_column else Unit()
-    return Dataset(message.name, message.name, columns, unit)
+    people = Population(message.population, message.population) if message.population else None
+    links = tuple(Link.read(each) for each in message.links)
+    return Dataset(message.name, message.name, columns, unit, people, tuple(message.keys), links)
 
 
 def _domain_back(message: pb.Domain) -> d.Domain:

@@ -6,12 +6,14 @@ claims are true if the verdict is "ok".
 """
 
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from privjail.verify.checker import numbers, rows
+from privjail.verify.checker import numbers, people, rows
 from privjail.verify.checker.cells import Cell
 from privjail.verify.checker.certificate import Certificate, Checked, read_certificate
-from privjail.verify.checker.charges import check_charges
+from privjail.verify.checker.charges import above_shared_partitions, check_charges
 from privjail.verify.checker.columns import Column, check_domain, row_wise_column
 from privjail.verify.checker.domains import read_domain
 from privjail.verify.checker.mechanisms import NORMS, check_noise, read_mechanism
@@ -20,8 +22,9 @@ from privjail.verify.checker.reading import LOWEST_INT, MALFORMED, number, place
 from privjail.verify.checker.rows import Rows
 from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 
-ROWS = {"source", "filter", "sort", "slice", "window", "group_head"}
+ROWS = {"source", "filter", "sort", "sample", "slice", "window", "group_head", "per_person"}
 READ_COLUMNS = {"column", "carried", "lag"}
+OF_PERSONS = {"aggregate", "lookup"}
 NUMBERS = {
     "tally", "distinct", "quantile_scores", "public_number", "scale", "offset", "absolute", "element", "total",
     "extreme", "add", "stack", "column_stack", "vector_sum",
@@ -68,8 +71,12 @@ def check_node(
         require_same_rows(fields, of_first=True)
         cells = certificate.cells(claims["cells"])
         return numbers.check_claims(derived_numbers(kind, fields), claims, cells, report)
-    require_same_rows(fields, of_first=False)
     domain, node = read_domain(claims["domain"]), len(certificate.checked)
+    if kind in OF_PERSONS:
+        column = column_of_persons(node, kind, fields, certificate)
+        people.require_holds(domain, column.domain)
+        return replace(column, domain=domain)
+    require_same_rows(fields, of_first=False)
     if kind in READ_COLUMNS:
         column = read_column(node, kind, fields, certificate)
         if not domain.same_as(column.domain):
@@ -94,28 +101,50 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
     node = len(certificate.checked)
     match kind, fields:
         case "source", [index]:
-            return rows.data_set(node, index, certificate.data_sets[place_in(certificate.data_sets, index)].unit_rows)
+            known = certificate.data_sets[place_in(certificate.data_sets, index)]
+            return rows.data_set(node, index, certificate.root(index), known.unit_rows)
         case "filter", [Rows() as input_, Column() as condition]:
-            return rows.filter_(node, input_, condition, claimed)
+            by_persons = partial(people.held_by_persons, input_, condition, claimed, certificate)
+            return rows.filter_(node, input_, condition, claimed, by_persons)
         case "sort", [Rows() as input_, *_]:
             return rows.sort(node, input_)
+        case "sample", [Rows() as input_, rate, tag]:
+            if certificate.rows(input_.base).kind != "source":
+                raise Refuted("a sample is drawn from the rows of a data set")
+            return rows.sample(node, input_, rate, tag, claimed)
         case "slice", [Rows() as input_, start, stop]:
             return rows.slice_(node, input_, start, stop)
         case "window", [Rows() as input_, before, after]:
             return rows.window(node, input_, before, after)
         case "group_head", [Rows() as input_, Column() as key, most]:
-            base = certificate.rows(input_.base)
-            by_owner = base.kind == "source" and is_owner(key, certificate)
-            return rows.group_head(node, input_, most, by_owner, base.cells)
+            k = Fraction(whole_number(most, 1))
+            if not people.is_owner(key, certificate.rows(input_.base), certificate):
+                return rows.group_head(node, input_)
+            return people.at_most(node, kind, input_, k, whole_persons(input_, certificate))
+        case "per_person", [Rows() as input_, Column() as key]:
+            if not people.is_owner(key, certificate.rows(input_.base), certificate):
+                raise Refuted("one row for each value of a column that does not say whose row it is")
+            return people.at_most(node, kind, input_, people.ONE, whole_persons(input_, certificate))
     raise CannotCheck(f"rows by {kind!s:.40} with these fields")
 
 
-def is_owner(key: Column, certificate: Certificate) -> bool:
-    """Whether a column is the one of the data set that says whose row it is."""
-    if key.kind != "column":
-        return False
-    source, name = key.fields
-    return name is not None and name == certificate.data_sets[source.parameters[0]].unit_column
+def whole_persons(input_: Rows, certificate: Certificate) -> tuple[Cell, ...]:
+    """The cells of some rows, or those above them in which a person is as a whole or not at all."""
+    return tuple(dict.fromkeys(above_shared_partitions(cell, certificate) for cell in input_.cells))
+
+
+def column_of_persons(node: int, kind: str, fields: list[Any], certificate: Certificate) -> Column:
+    """What is computed from the rows of a person, or looked up in another table of the same persons."""
+    match kind, fields:
+        case "aggregate", [Rows(kind="per_person") as persons, how, inner]:
+            assert persons.input is not None
+            if inner is not None and inner.base not in (None, persons.input.base):
+                raise Refuted("the column belongs to other rows")
+            domain = people.aggregate_domain(how, inner, certificate.rows(persons.input.base).edits)
+            return Column(node, kind, fields, domain, persons.node)
+        case "lookup", [[*_], Rows(), [*_], Column()]:
+            return people.looked_up(node, fields, certificate)
+    raise CannotCheck(f"a column by {kind} with these fields")
 
 
 def read_column(node: int, kind: str, fields: list[Any], certificate: Certificate) -> Column:

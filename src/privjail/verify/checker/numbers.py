@@ -112,13 +112,23 @@ def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
         steps: list[Step] = []
         for key, its_values in zip(reversed(keys), reversed(values), strict=True):
             i, position = divmod(i, len(its_values))
-            steps.insert(0, Step(rows.base, key.node, its_values[position]))
+            steps.insert(0, Step(*divided(rows.base, key), its_values[position]))
         return tuple(LinearForm(x.constant, {c.extended(*steps): v for c, v in x.coefficients.items()}) for x in whole)
 
     size, one_moves = prod(map(len, values)), rows.edits <= 1
     monotone = one_moves or (not rows.deleted and (low >= 0 or high <= 0))
     found = Numbers(size, distance_of_group, whole, grid, rows.cells, rows.cap is not None, monotone, net, one_moves)
     return found if keys else found.one_number(net)
+
+
+def divided(base: int, key: Column) -> tuple[int, int]:
+    """The partition by a key: of the rows, or of the persons if it is looked up where each has at most one row.
+
+    The key is not null in a group, so the row's person has a row there with the same value: see people.py.
+    """
+    while key.kind == "lookup" and key.fields[1].edits <= 1:
+        base, key = key.fields[1].base, key.fields[3]
+    return base, key.node
 
 
 def summand(column: Column | None) -> tuple[Fraction, Fraction, Fraction]:

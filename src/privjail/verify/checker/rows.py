@@ -17,12 +17,13 @@ d = factor·Σ η(cell) this multiplies the factor, for a constant it multiplies
 privacy unit more. They are multiples of Σ η(cell) over the cells of the base, or constants where a cap is claimed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Any
 
-from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.cells import Cell, Drawn, Step
 from privjail.verify.checker.columns import Column, can_be_true
 from privjail.verify.checker.distances import ZERO, Distance, LinearForm, largest
 from privjail.verify.checker.reading import LOWEST_INT, bound, whole_number
@@ -88,9 +89,12 @@ def product(a: Number, b: Number) -> Number:
     return a * b if a and b else ZERO
 
 
-def data_set(node: int, index: int, rows_of_a_unit: Number) -> Rows:
-    """A data set: neighbouring tables differ in one privacy unit, so in as many rows as a unit can have."""
-    cells, most = (Cell(index),), rows_of_a_unit
+def data_set(node: int, index: int, root: int, rows_of_a_unit: Number) -> Rows:
+    """A data set: neighbouring tables differ in one privacy unit, so in as many rows as a unit can have.
+
+    ``root``: the data set that stands for all tables about the same units.
+    """
+    cells, most = (Cell(root),), rows_of_a_unit
     return Rows(node, "source", None, (index,), node, cells, most, None, most, inf, most, ZERO, cells)
 
 
@@ -114,13 +118,24 @@ def sort(node: int, rows: Rows) -> Rows:
     return replace(rows, node=node, kind="sort", input=rows, parameters=())
 
 
-def filter_(node: int, rows: Rows, condition: Column, claimed: tuple[Cell, ...]) -> Rows:
-    """Stability 1: whether a row is kept depends on that row alone. The output may lie in smaller cells."""
+def filter_(
+    node: int,
+    rows: Rows,
+    condition: Column,
+    claimed: tuple[Cell, ...],
+    by_persons: Callable[[Cell], bool] = lambda cell: False,
+) -> Rows:
+    """Stability 1: whether a row is kept depends on that row alone. The output may lie in smaller cells.
+
+    ``by_persons``: whether the rows of a cell that are kept belong to claimed groups of persons (people.py).
+    """
     if condition.domain.type != "boolean":
         raise Refuted("a filter needs a condition that is true or false")
     for cell in rows.cells:
-        if cell not in claimed and not any(
-            held_by_parts(cell, rows.base, condition, by, claimed) for by in condition.with_ancestors
+        if (
+            cell not in claimed
+            and not any(held_by_parts(cell, rows.base, condition, by, claimed) for by in condition.with_ancestors)
+            and not by_persons(cell)
         ):
             raise Refuted("rows that the filter keeps lie outside of the claimed cells")
     return replace(rows, node=node, kind="filter", input=rows, parameters=(), cells=claimed)
@@ -139,6 +154,20 @@ def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed:
         keys.append(None)
     parts = set(claimed)
     return all(cell.extended(Step(base, by.node, key)) in parts or not can_be_true(condition, by, key) for key in keys)
+
+
+def sample(node: int, rows: Rows, rate: Any, tag: Any, claimed: tuple[Cell, ...]) -> Rows:
+    """Stability 1: each row has a coin of its own, and the coins of rows that two neighbours share are the same.
+
+    The output lies in the cells of the input, or in the parts of them that this sample has (``Certificate.drawn``
+    allows these only where a privacy unit has at most one row). A row is drawn with a chance of at most the rate.
+    """
+    if not isinstance(rate, Fraction) or not 0 < rate <= 1 or not isinstance(tag, str):
+        raise Refuted("a sample has a rate between 0 and 1, and a name")
+    part = Drawn(rows.node, rate, tag)
+    if not all(cell in claimed or cell.extended(part) in claimed for cell in rows.cells):
+        raise Refuted("rows that are drawn lie outside of the claimed cells")
+    return replace(rows, node=node, kind="sample", input=rows, parameters=(), cells=claimed)
 
 
 def slice_(node: int, rows: Rows, start: Any, stop: Any) -> Rows:
@@ -165,21 +194,12 @@ def window(node: int, rows: Rows, before: Any, after: Any) -> Rows:
     return rebased(node, "window", rows, (before, after), (seen, seen - 1))
 
 
-def group_head(node: int, rows: Rows, most_of_a_group: Any, by_owner: bool, all_cells: tuple[Cell, ...]) -> Rows:
-    """The first k rows of each value of a key.
+def group_head(node: int, rows: Rows) -> Rows:
+    """The first rows of each value of a key, of any number. By the owner they are fewer: people.py.
 
-    For any key: stability 2. A row inserted into a group pushes at most one other row out of it.
-    ``by_owner``: the key is the column that says whose row it is, and the input is a selection of the data set's rows.
-    Then the rows of a privacy unit are one group, and other groups do not change with it: the distance is at most k.
-    That is a bound on all rows of the unit together, so it is stated for the whole data set (``all_cells``). If the
-    distance of the input is at most k already, it is kept.
+    Stability 2: a row inserted into a group pushes at most one other row out of it.
     """
-    most = Fraction(whole_number(most_of_a_group, 1))
-    if not by_owner:
-        return rebased(node, "group_head", rows, (), (1, 1))
-    if most < largest(rows.distance):
-        rows = replace(rows, cells=all_cells, factor=most, cap=None, inserted=most, deleted=ZERO)
-    return rebased(node, "group_head", rows, (), (1, 0))
+    return rebased(node, "group_head", rows, (False,), (1, 1))
 
 
 def bounds_apart(derived: Rows, cap: Number | None) -> list[Number]:

@@ -1,0 +1,260 @@
+"""groupby(person): where a column says whose rows they are, groups can be made one row for each person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from privjail.errors import PlanError
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
+from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
+from privjail.pandas.priced import priced
+from privjail.pandas.series import PrivSeries
+from privjail.plan.expr import Expr
+from privjail.rowwise import numeric
+
+if TYPE_CHECKING:
+    from privjail.pandas.frame import PrivDataFrame
+
+OF_NUMBERS = ("sum", "mean", "min", "max")
+
+
+def by_person(groups: PrivDataFrameGroupBy) -> PrivDataFrameGroupBy:
+    """The groups as groups of persons, if their one key says whose rows they are."""
+    keys = groups._keys
+    if len(keys) == 1 and not groups._several and keys[0] is groups._frame._rows.base.owner():
+        return PersonGroups(groups._frame, groups._by, groups._columns)
+    return groups
+
+
+def aggregate(persons: PerPerson, how: Any, column: Expr) -> Aggregate:
+    """One aggregate by its name in pandas."""
+    name = getattr(how, "__name__", how) if how in (sum, min, max, any, all) else how
+    if not isinstance(name, str) or name not in AGGREGATES:
+        raise PlanError(
+            "an aggregate of a person's rows is named by a text: code does not run in the jail",
+            do=f"use one of {', '.join(AGGREGATES)}",
+        )
+    if name == "size":
+        return Aggregate(persons, name, None)
+    return Aggregate(persons, name, numeric(column) if name in OF_NUMBERS and _untyped(column) else column)
+
+
+def _untyped(column: Expr) -> bool:
+    return column.domain.dtype == "untyped"
+
+
+@priced
+class PersonGroups(PrivDataFrameGroupBy):
+    """The rows of each person. Without eps=, aggregates are private tables with one row for each person."""
+
+    def _column(self, name: Any) -> PersonColumn:
+        return PersonColumn(self._frame, self._by, name)
+
+    def __getitem__(self, columns: Any) -> Any:
+        if isinstance(columns, list) or type(columns).__name__ == "Index":
+            return PersonGroups(self._frame, self._by, self._frame._names(columns))
+        return self._column(columns)
+
+    def _persons(self) -> PerPerson:
+        return PerPerson(self._frame._rows, self._keys[0])
+
+    def _each(self, how: str) -> PrivDataFrame:
+        persons = self._persons()
+        return self._frame._new({n: aggregate(persons, how, e) for n, e in self._chosen().items()}, persons)
+
+    def size(self) -> Any:
+        """The number of rows of each person: one row for each.
+
+        >>> x = visits.groupby("patient").size().clip(0, 20).mean(eps=1)
+        """
+        persons = self._persons()
+        return PrivSeries(persons, Aggregate(persons, "size", None), "size")
+
+    def agg(self, func: Any = None, *, eps: Any = None, **named: Any) -> Any:
+        """Named results, a dict by column, or one name for all columns: one row for each person.
+
+        >>> x = visits.groupby("patient").agg(n=("cost", "size"), total=("cost", "sum"))
+        """
+        if eps is not None:
+            return super().agg(func, eps=eps, **named)
+        persons, frame = self._persons(), self._frame
+        if isinstance(func, str) and not named:
+            return self.size().to_frame() if func == "size" else self._each(func)
+        if isinstance(func, Mapping) and not named:
+            named = {name: (name, how) for name, how in func.items()}
+        elif func is not None or not named:
+            raise PlanError("agg takes named results", do='agg(n=("cost", "size"), total=("cost", "sum"))')
+        columns = {}
+        for name, given in named.items():
+            if not isinstance(given, tuple) or len(given) != 2:
+                raise PlanError("a named result is a column and an aggregate", do='agg(total=("cost", "sum"))')
+            columns[name] = aggregate(persons, given[1], frame._expr(given[0]))
+        return frame._new(columns, persons)
+
+    aggregate = agg
+
+    def sum(self) -> Any:
+        """The sum of each person's rows: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].sum()
+        """
+        return self._each("sum")
+
+    def count(self) -> Any:
+        """How many values of each person are not missing: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].count()
+        """
+        return self._each("count")
+
+    def mean(self, *, eps: Any = None) -> Any:
+        """The mean of each person's rows: one row for each person. With eps=: that of each group, released.
+
+        >>> x = visits.groupby("patient")[["cost"]].mean()
+        """
+        return self._each("mean") if eps is None else super().mean(eps=eps)
+
+    def min(self, *, eps: Any = None) -> Any:
+        """The smallest value of each person: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].min()
+        """
+        return self._each("min") if eps is None else super().min(eps=eps)
+
+    def max(self, *, eps: Any = None) -> Any:
+        """The largest value of each person: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].max()
+        """
+        return self._each("max") if eps is None else super().max(eps=eps)
+
+    def nunique(self, *, eps: Any = None) -> Any:
+        """How many different values each person has: one row for each person.
+
+        >>> x = visits.groupby("patient")[["ward"]].nunique()
+        """
+        return self._each("nunique") if eps is None else super().nunique(eps=eps)
+
+    def first(self) -> Any:
+        """The first value of each person that is not missing: one row for each person.
+
+        >>> x = visits.groupby("patient").first()
+        """
+        return self._each("first")
+
+    def last(self) -> Any:
+        """The last value of each person that is not missing: one row for each person.
+
+        >>> x = visits.groupby("patient").last()
+        """
+        return self._each("last")
+
+
+@priced
+class PersonColumn(PrivSeriesGroupBy):
+    """One column of the rows of each person. Without eps=, aggregates are private columns of one row each."""
+
+    def _made(self, how: Any) -> PrivSeries:
+        persons = PerPerson(self._frame._rows, self._keys[0])
+        return PrivSeries(persons, aggregate(persons, how, self._frame._expr(self._name)), self._name)
+
+    def agg(self, func: Any = None, *, eps: Any = None, **named: Any) -> Any:
+        """An aggregate by its name: one row for each person.
+
+        >>> x = visits.groupby("patient")["cost"].agg("sum")
+        """
+        if eps is not None:
+            return super().agg(func, eps=eps, **named)
+        return self._made(func)
+
+    aggregate = agg
+
+    def transform(self, func: Any, *, eps: Any = None) -> Any:
+        """An aggregate of the row's person, in every row.
+
+        >>> x = visits.assign(share=visits["cost"] / visits.groupby("patient")["cost"].transform("sum"))
+        """
+        if eps is not None:
+            return super().transform(func, eps=eps)
+        made, owner = self._made(func), self._keys[0]
+        found = Lookup((owner,), made._rows, (made._rows.base.owner(),), made._expr)  # type: ignore[arg-type]
+        return PrivSeries(self._frame._rows, found, self._name)
+
+    def size(self) -> Any:
+        """The number of rows of each person.
+
+        >>> x = visits.groupby("patient")["cost"].size()
+        """
+        return self._made("size")
+
+    def sum(self) -> Any:
+        """The sum of each person's rows.
+
+        >>> x = visits.groupby("patient")["cost"].sum().clip(0, 5000).mean(eps=1)
+        """
+        return self._made("sum")
+
+    def count(self) -> Any:
+        """How many values of each person are not missing.
+
+        >>> x = visits.groupby("patient")["cost"].count()
+        """
+        return self._made("count")
+
+    def mean(self, *, eps: Any = None) -> Any:
+        """The mean of each person's rows. With eps=: that of each group, released.
+
+        >>> x = visits.groupby("patient")["cost"].mean()
+        """
+        return self._made("mean") if eps is None else super().mean(eps=eps)
+
+    def min(self, *, eps: Any = None) -> Any:
+        """The smallest value of each person.
+
+        >>> x = visits.groupby("patient")["cost"].min()
+        """
+        return self._made("min") if eps is None else super().min(eps=eps)
+
+    def max(self, *, eps: Any = None) -> Any:
+        """The largest value of each person.
+
+        >>> x = visits.groupby("patient")["cost"].max()
+        """
+        return self._made("max") if eps is None else super().max(eps=eps)
+
+    def nunique(self, *, eps: Any = None) -> Any:
+        """How many different values each person has.
+
+        >>> x = visits.groupby("patient")["ward"].nunique()
+        """
+        return self._made("nunique") if eps is None else super().nunique(eps=eps)
+
+    def first(self) -> Any:
+        """The first value of each person that is not missing.
+
+        >>> x = visits.groupby("patient")["ward"].first()
+        """
+        return self._made("first")
+
+    def last(self) -> Any:
+        """The last value of each person that is not missing.
+
+        >>> x = visits.groupby("patient")["ward"].last()
+        """
+        return self._made("last")
+
+    def any(self) -> Any:
+        """Whether a value of each person is true.
+
+        >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")["long"].any()
+        """
+        return self._made("any")
+
+    def all(self) -> Any:
+        """Whether no value of each person is false.
+
+        >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")["long"].all()
+        """
+        return self._made("all")

@@ -1,0 +1,32 @@
+"""Public draws for simulations: a fixed list of numbers that looks random. Noise of releases is never drawn here."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy
+
+Array = numpy.ndarray[Any, Any]
+
+
+def uniform(name: str, *shape: int) -> Array:
+    """Numbers strictly between 0 and 1, the same for the same name and shape."""
+    size = int(numpy.prod(shape))
+    words = numpy.frombuffer(hashlib.shake_256(name.encode()).digest(4 * size), dtype="<u4")
+    found: Array = ((words + 0.5) / 2.0**32).reshape(shape)
+    return found
+
+
+def normal(name: str, *shape: int) -> Array:
+    """Standard normal numbers (Box and Muller)."""
+    one, two = uniform(name + " radius", *shape), uniform(name + " angle", *shape)
+    found: Array = numpy.sqrt(-2 * numpy.log(one)) * numpy.cos(2 * numpy.pi * two)
+    return found
+
+
+def laplace(name: str, scale: float, *shape: int) -> Array:
+    """Numbers with the law of Laplace noise of this scale."""
+    u = uniform(name, *shape) - 0.5
+    found: Array = -scale * numpy.sign(u) * numpy.log1p(-2 * numpy.abs(u))
+    return found
