@@ -22,6 +22,7 @@ from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 
 LOOK = 0.05  # the share of the price that a tree pays to know how many rows there are
+FEW = 4  # rows in a bin, in units of the noise on its counts, below which splits are drawn without data
 
 
 @dataclass
@@ -123,7 +124,7 @@ class DecisionTreeClassifier(TreeModel):
             [counts], _ = spending.release_all([Tally(rows, (target,), None)], LOOK, "rows by class")
             left = 1 - LOOK
             noise = spending.deviation_of_all(len(keys), left / depth)
-            if sum(counts) < 2 * self.bins * noise:  # fewer rows in a bin than noise: a split would be chosen by noise
+            if sum(counts) < FEW * self.bins * noise:  # a split would be chosen by noise
                 self._fit_drawn(rows, keys, target, spending, left)
                 depth = 0
         for level in range(depth):
@@ -190,12 +191,11 @@ def best_split(counts: Any, noise: float) -> tuple[float, tuple[int, ...]]:
     For two classes the best sets are a prefix of the bins in the order of their chances (Breiman et al. 1984).
     """
     held = np.maximum(counts, 0)
-    sizes = held.sum(axis=1)
+    if held.sum() <= 0 or len(held) < 2:
+        return 0.0, ()
     order = np.argsort(smoothed(held, held.sum(axis=0) / max(held.sum(), 1.0), noise)[:, -1])
     running = np.cumsum(held[order], axis=0)
     total = running[-1]
-    if sizes.sum() <= 0 or len(order) < 2:
-        return 0.0, ()
     left, right = running[:-1], total - running[:-1]
     pure = (left**2).sum(axis=1) / np.maximum(left.sum(axis=1), 1) + (right**2).sum(axis=1) / np.maximum(
         right.sum(axis=1), 1
