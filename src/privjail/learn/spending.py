@@ -127,6 +127,12 @@ class Spending:
             return float(found._unit_sigma(1))
         return math.sqrt(2) / float(found.epsilon)  # type: ignore[attr-defined]
 
+    def deviation_of_all(self, number: int, share: float | Fraction = 1) -> float:
+        """The standard deviation of ``release_all`` on the elements of so many vectors."""
+        if self.in_one_piece:
+            return self.deviation(share) * math.sqrt(number)
+        return self.deviation(self._part(share) / number)
+
     def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
         """Several values in one request, at equal parts of a share of the price."""
         noise = self.mechanism(self._part(share) / len(values))
@@ -156,7 +162,7 @@ class Spending:
         For Gaussian noise of (ε, δ) they are one vector, of L2 sensitivity √(number of vectors); else one release each.
         """
         if not self.in_one_piece:
-            return self.release(values, share, what), self.deviation(self._part(share) / len(values))
+            return self.release(values, share, what), self.deviation_of_all(len(values), share)
         elements = tuple(Element(value, i) for value in values for i in range(value.size))
         noise = self.mechanism(share)
         found = self._ask([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
@@ -165,7 +171,7 @@ class Spending:
         for value in values:
             answers.append(found[at : at + value.size])
             at += value.size
-        return answers, self.deviation(share) * math.sqrt(len(values))
+        return answers, self.deviation_of_all(len(values), share)
 
 
 def notion_of(rows: Rows) -> Notion | None:

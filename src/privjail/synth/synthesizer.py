@@ -54,6 +54,7 @@ class Synthesizer(Estimator):
         keys = {name: bins.key(columns[name]) for name, bins in self.bins_.items()}
         names, pairs = list(columns), list(combinations(columns, 2))
         once = spending.in_one_piece
+        spending.reserve(rows)
         asked: list[tuple[Any, ...]] = [*((name,) for name in names), *pairs]
         if once:
             found = self._measure(spending, rows, keys, asked, 1.0, "counts of columns and pairs")

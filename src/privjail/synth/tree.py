@@ -30,9 +30,8 @@ class Measured:
 
 def shares(counts: Any) -> Any:
     """Chances that add up to 1: the nearest counts that are not negative, over their sum."""
-    flat = nonnegative(np.ravel(counts))
-    if flat.sum() <= 0:
-        flat = np.ones_like(flat)
+    given = np.ravel(counts)
+    flat = nonnegative(given) if given.sum() >= 0.5 else np.ones_like(given)  # fewer rows than one: nothing is known
     return (flat / flat.sum()).reshape(np.shape(counts))
 
 
