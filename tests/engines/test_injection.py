@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from privjail.engines.sql.compiler import Compiler, Stored
-from privjail.engines.sql.dialect import Dialect, SparkDialect
+from privjail.engines.sql.dialect import Dialect
+from privjail.engines.sql.spark_dialect import SparkDialect
 from privjail.engines.sql.questions import rows_of, statements
 from privjail.errors import EngineGap
 from privjail.ops.columns.cast import Cast, Categorise

@@ -7,113 +7,24 @@ Moments are whole microseconds, categories are positions; so no engine's calenda
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from privjail.engines.sql.term import Term, build, listed
-from privjail.errors import EngineGap
+from privjail.engines.sql.texts import Texts
+from privjail.errors import engine_gap
 from privjail.ops.columns.carried import held_value
-from privjail.plan.domain import (
-    INT_MIN,
-    BoolDomain,
-    CategoryDomain,
-    Domain,
-    FloatDomain,
-    IntDomain,
-    TextDomain,
-    TimeDomain,
-)
+from privjail.plan.domain import INT_MIN, CategoryDomain, Domain, FloatDomain
 
 LARGEST = 1.7976931348623157e308
 WHOLE_FLOATS = 2.0**52  # beyond, every float is a whole number
+MOST_ADDED = 1024  # columns in one sum of each row: engines nest expressions to a limit
+ADDED_AT_ONCE = 32
 FEW = 16  # entries of a dictionary that are compared one by one
-TYPES: dict[type[Domain], str] = {
-    IntDomain: "BIGINT",
-    TimeDomain: "BIGINT",
-    FloatDomain: "DOUBLE",
-    BoolDomain: "BOOLEAN",
-    CategoryDomain: "INT",
-    TextDomain: "TEXT",
-}
 
 
-class Dialect:
-    """DuckDB's SQL; what another engine spells differently, it overrides."""
-
-    name = "DuckDB"
-    text_type = "VARCHAR"
-
-    def __init__(self) -> None:
-        self.named: Callable[[Term], Term] = lambda term: term  # a term that is mentioned often, as a computed column
-
-    def stored(self, number: int) -> Term:
-        """A column of the data set."""
-        return Term(f"c{number:d}")
-
-    # -- literals: digits and nothing else
-
-    def whole(self, value: int) -> Term:
-        return Term(f"CAST({value:d} AS BIGINT)" if abs(value) < 2**31 else f"CAST('{value:d}' AS BIGINT)")
-
-    def number(self, value: float) -> Term:
-        value = float(value)
-        if math.isinf(value):  # comparisons may name it, columns never hold it
-            return Term(f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)")
-        digits = repr(value)  # the shortest that are read as this float; Spark refuses longer ones of the largest
-        return Term(f"({digits if 'e' in digits else digits + 'e0'}{self.float_suffix})")
-
-    float_suffix = ""
-
-    def truth(self, value: bool) -> Term:
-        return Term("TRUE" if value else "FALSE")
-
-    def text(self, value: str) -> Term:
-        try:
-            return Term(f"decode(unhex('{value.encode().hex()}'))")
-        except UnicodeEncodeError:
-            raise EngineGap("this text is not Unicode that can be stored: it holds half of a surrogate pair") from None
-
-    def null(self, domain: Domain) -> Term:
-        return Term(f"CAST(NULL AS {self.type_of(domain)})")
-
-    def held(self, value: Any, domain: Domain) -> Term:
-        """A held value (engines/held.py) of a domain, as a literal of its column's type."""
-        if value is None:
-            return self.null(domain)
-        if isinstance(domain, BoolDomain):
-            return self.truth(bool(value))
-        if isinstance(domain, FloatDomain):
-            return self.number(float(value))
-        if isinstance(domain, CategoryDomain):
-            return self.code(int(value))
-        if isinstance(domain, TextDomain):
-            return self.text(str(value))
-        return self.whole(int(value))
-
-    def code(self, value: int) -> Term:
-        return Term(f"CAST({value:d} AS INT)")
-
-    # -- types
-
-    def type_of(self, domain: Domain) -> str:
-        for kind in type(domain).__mro__:
-            if kind in TYPES:
-                return self.text_type if TYPES[kind] == "TEXT" else TYPES[kind]
-        raise EngineGap(f"{self.name} has no column type for {domain.dtype}")
-
-    def as_float(self, term: Term) -> Term:
-        return build("CAST(", term, " AS DOUBLE)")
-
-    def as_whole(self, term: Term) -> Term:
-        """Of a whole number of fewer bits, a true/false value, or a float that is a whole number of 64 bits."""
-        return build("TRY_CAST(", term, " AS BIGINT)")
-
-    def as_code(self, term: Term) -> Term:
-        return build("TRY_CAST(", term, " AS INT)")
-
-    def as_text(self, term: Term) -> Term:
-        return build("CAST(", term, f" AS {self.text_type})")
+class Dialect(Texts):
+    """DuckDB's SQL; what another engine spells differently, it overrides (spark_dialect.py)."""
 
     def whole_of_text(self, term: Term) -> Term:
         return self.case(self.matches(term, "[+-]?[0-9]+"), self.as_whole(term))
@@ -123,35 +34,6 @@ class Dialect:
         return self.case(self.matches(term, r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"), self.finite(found))
 
     # -- choices
-
-    def case(self, condition: Term, then: Term, otherwise: Term | None = None) -> Term:
-        rest: tuple[str | Term, ...] = () if otherwise is None else (" ELSE ", otherwise)
-        return build("CASE WHEN ", condition, " THEN ", then, *rest, " END")
-
-    def switch(self, pairs: Sequence[tuple[Term, Term]], otherwise: Term) -> Term:
-        """The value of the first condition that is true."""
-        if not pairs:
-            return otherwise
-        parts: list[str | Term] = ["CASE"]
-        for condition, value in pairs:
-            parts += [" WHEN ", condition, " THEN ", value]
-        return build(*parts, " ELSE ", otherwise, " END")
-
-    def coalesce(self, *terms: Term) -> Term:
-        return build("coalesce(", *listed(list(terms)), ")")
-
-    def among(self, term: Term, values: Sequence[Term]) -> Term:
-        """Whether a value is one of a list; false where it is missing."""
-        if not values:
-            return self.truth(False)
-        return build("(", term, " IN (", *listed(list(values)), "))").is_true()
-
-    def pick(self, position: Term, values: Sequence[Any], domain: Domain) -> Term:
-        """The held value at a position of a public list; null where there is none."""
-        if not values:
-            return self.null(domain)
-        literals = [self.held(value, domain) for value in values]
-        return build("list_extract([", *listed(literals), "], ", position, " + 1)")
 
     def recoded(
         self, x: Term, before: Domain, pairs: Sequence[tuple[Any, Any]], after: Domain, rest: Term | None = None
@@ -229,9 +111,6 @@ class Dialect:
         quotient = self.named(self.toward_zero(a, divisor))
         return quotient, self.named(a - quotient * divisor), divisor
 
-    def toward_zero(self, a: Term, b: Term) -> Term:
-        return build("(", a, " // ", b, ")")
-
     def down(self, a: Term, by: int) -> Term:
         """a // by, for a constant by > 1."""
         quotient = self.toward_zero(a, self.whole(by))
@@ -280,9 +159,33 @@ class Dialect:
 
     # -- floats
 
+    def added(self, terms: Sequence[Term]) -> Term:
+        """The sum of floats from left to right; null where one is. Long sums are computed in several stages."""
+        if len(terms) > MOST_ADDED:
+            raise engine_gap(f"a sum of more than {MOST_ADDED} columns in each row", self.name)
+        total = self.number(0.0)
+        for i, term in enumerate(terms):
+            total = (self.named(total) if i % ADDED_AT_ONCE == 0 else total) + term
+        return total
+
+    def largest(self, terms: Sequence[Term]) -> Term:
+        """The largest of floats; null where one is. (Engines leave out nulls.)"""
+        known: list[str | Term] = []
+        for term in terms:
+            known += [" AND ", term.is_known()] if known else [term.is_known()]
+        return self.case(build("(", *known, ")"), build("greatest(", *listed([self.number(0.0), *terms]), ")"))
+
     def finite(self, x: Term) -> Term:
         """NaN and infinities become null. (Engines that order NaN put it above all numbers.)"""
         return self.case((x >= self.number(-LARGEST)) & (x <= self.number(LARGEST)), x)
+
+    def float_remainder(self, a: Term, b: Term) -> Term:
+        """a % b with the sign of b, as Python computes it: C's fmod, which is exact, and one addition."""
+        divisor = self.named(self.case(b.differs(self.number(0.0)), b))
+        rest = self.named(build("(", a, " % ", divisor, ")"))
+        zero = self.number(0.0)
+        up = rest.differs(zero) & (rest < zero).differs(divisor < zero)
+        return self.case(up, rest + divisor, rest)
 
     def floor(self, x: Term) -> Term:
         return self._whole_float("floor(", x)
@@ -314,80 +217,5 @@ class Dialect:
         assert function in ("abs", "sqrt", "exp", "ln")
         return build(function, "(", x, ")")
 
-    # -- text, by code points
-
-    def matches(self, x: Term, pattern: str) -> Term:
-        """Whether all of a text matches a pattern; patterns are constants of this library."""
-        return build("regexp_full_match(", x, ", ", self.text(pattern), ")")
-
-    def starts_with(self, x: Term, part: str) -> Term:
-        return build("starts_with(", x, ", ", self.text(part), ")")
-
-    def ends_with(self, x: Term, part: str) -> Term:
-        return build("ends_with(", x, ", ", self.text(part), ")")
-
-    def contains(self, x: Term, part: str) -> Term:
-        return build("contains(", x, ", ", self.text(part), ")")
-
-    def characters(self, x: Term) -> Term:
-        return build("CAST(length(", x, ") AS BIGINT)")
-
-    def substring(self, x: Term, start: int, length: int | None) -> Term:
-        first = min(start, 2**31 - 3) + 1
-        most = 2**31 - 1 - first if length is None else min(length, 2**31 - 1 - first)
-        return build(f"{self.substring_name}(", x, f", {first:d}, {most:d})")
-
-    substring_name = "substring"
-
-    def stripped(self, x: Term, characters: str) -> Term:
-        return build(f"{self.strip_name}(", x, ", ", self.text(characters), ")")
-
-    strip_name = "trim"
-
     drawn: Callable[[Any, Term], Term]  # whether a sample draws the row at a position; the engine knows the coins
     sha256_ends = ("sha256(", ")")  # of a text; gives hexadecimal digits
-
-
-class SparkDialect(Dialect):
-    """Spark's SQL, as Spark 4 and Sail take it through Spark Connect."""
-
-    name = "Spark"
-    text_type = "STRING"
-    strip_name = "btrim"
-    sha256_ends = ("sha2(", ", 256)")
-
-    float_suffix = "D"
-
-    def text(self, value: str) -> Term:
-        super().text(value)
-        return Term(f"decode(unhex('{value.encode().hex()}'), 'UTF-8')")
-
-    def pick(self, position: Term, values: Sequence[Any], domain: Domain) -> Term:
-        if not values:
-            return self.null(domain)
-        literals = [self.held(value, domain) for value in values]
-        return build("get(array(", *listed(literals), "), ", position, ")")
-
-    def sum(self, a: Term, b: Term, safe: bool) -> Term:
-        return a + b if safe else build("try_add(", a, ", ", b, ")")
-
-    def difference(self, a: Term, b: Term, safe: bool) -> Term:
-        return a - b if safe else build("try_subtract(", a, ", ", b, ")")
-
-    def product(self, a: Term, b: Term, safe: bool) -> Term:
-        return a * b if safe else build("try_multiply(", a, ", ", b, ")")
-
-    def toward_zero(self, a: Term, b: Term) -> Term:
-        return build("(", a, " div ", b, ")")
-
-    def characters(self, x: Term) -> Term:
-        return build("CAST(char_length(", x, ") AS BIGINT)")
-
-    def matches(self, x: Term, pattern: str) -> Term:
-        return build("rlike(", x, ", ", self.text(rf"\A(?:{pattern})\z"), ")")
-
-    def starts_with(self, x: Term, part: str) -> Term:
-        return build("startswith(", x, ", ", self.text(part), ")")
-
-    def ends_with(self, x: Term, part: str) -> Term:
-        return build("endswith(", x, ", ", self.text(part), ")")

@@ -16,8 +16,8 @@ from typing import Any
 from privjail.engines.files import HeldFiles
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import Stored
-from privjail.engines.sql.dialect import SparkDialect
 from privjail.engines.sql.engine import SqlEngine
+from privjail.engines.sql.spark_dialect import SparkDialect
 from privjail.engines.sql.store import stored_batches
 from privjail.errors import EngineFailed
 from privjail.ops.rows.source import Source

@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from privjail.errors import PlanError, engine_gap
+from privjail.errors import PlanError
 from privjail.ops.polars_types import finite
 from privjail.plan.domain import (
     INT_MAX,
@@ -113,9 +113,9 @@ class Arithmetic(Expr):
             bounds = exact_bounds(self.op, self.a.domain, self.b.domain)
             safe = bounds is not None and bounds[0] >= INT_MIN and bounds[1] <= INT_MAX
             return {"+": sql.sum, "-": sql.difference, "*": sql.product}[self.op](*inputs, safe)
-        if self.op == "%":
-            raise engine_gap("% of floats", sql.name)
         a, b = (sql.as_float(each) for each in inputs)
+        if self.op == "%":
+            return sql.float_remainder(a, b)
         if self.op in ("/", "//"):
             quotient = sql.finite(a / sql.case(b.differs(sql.number(0.0)), b))
             return quotient if self.op == "/" else sql.floor(quotient)

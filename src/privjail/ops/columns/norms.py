@@ -92,6 +92,10 @@ class Dot(Expr):
             total = total + float(x) * w.value
         return total if math.isfinite(total) else None
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        products = [sql.as_float(x) * sql.number(w.value) for x, w in zip(inputs, self.weights, strict=True)]
+        return sql.finite(sql.named(sql.added(products)))
+
     def text(self, *inputs: str) -> str:
         return f"dot([{', '.join(inputs[:4])}{', …' if len(inputs) > 4 else ''}], {len(inputs)} weights)"
 
@@ -150,6 +154,16 @@ class RowScale(Expr):
         norm = math.sqrt(total) if self.order == "2" else total
         return 1.0 if norm <= self.aimed else self.aimed / norm
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        columns = [sql.named(sql.as_float(x)) for x in inputs]
+        if self.order == "inf":
+            norm = sql.largest([sql.call("abs", x) for x in columns])
+        else:
+            total = sql.added([x * x if self.order == "2" else sql.call("abs", x) for x in columns])
+            norm = sql.call("sqrt", total) if self.order == "2" else total
+        norm, aimed = sql.named(norm), sql.number(self.aimed)
+        return sql.switch([(norm <= aimed, sql.number(1.0)), (norm > aimed, aimed / norm)], sql.null(self.domain))
+
     def text(self, *inputs: str) -> str:
         return f"row_scale({len(inputs)} columns, {self.bound.value:g}, ord={self.order})"
 
@@ -190,6 +204,10 @@ class Truncate(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return float(math.trunc(Fraction(inputs[0]) / Fraction(self.grid))) * self.grid + 0.0
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        steps = sql.named(inputs[0] / sql.number(self.grid))
+        return sql.plain_zero(sql.toward_zero_float(steps) * sql.number(self.grid))
 
     def text(self, *inputs: str) -> str:
         return f"truncate({inputs[0]})"

@@ -160,22 +160,9 @@ class Text(Expr):
         return FUNCTIONS[self.f].python(inputs[0], *(each.value for each in self.arguments))
 
     def sql(self, sql: Any, *inputs: Any) -> Any:
-        (x,), arguments = inputs, [arg.value for arg in self.arguments]
-        match self.f:
-            case "strip":
-                return sql.stripped(x, arguments[0] or _white())
-            case "len":
-                return sql.characters(x)
-            case "startswith":
-                return sql.starts_with(x, arguments[0])
-            case "endswith":
-                return sql.ends_with(x, arguments[0])
-            case "contains":
-                return sql.contains(x, arguments[0])
-            case "slice":
-                start, stop = arguments[0] or 0, arguments[1]
-                return sql.substring(x, start, None if stop is None else max(0, stop - start))
-        raise engine_gap(f"str.{self.f} on free text", sql.name)  # engines know other letters, and other rules of case
+        if self.f not in _SQL:  # lower and upper: engines know other letters, and other rules of case
+            raise engine_gap(f"str.{self.f} on free text", sql.name)
+        return _SQL[self.f](sql, inputs[0], *(each.value for each in self.arguments))
 
     def text(self, *inputs: str) -> str:
         return f"{inputs[0]}.str.{self.f}({', '.join(repr(a.value) for a in self.arguments)})"
@@ -265,6 +252,49 @@ _POLARS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _sql_fits(sql: Any, x: Any, grown: Any) -> Any:
+    """A text, or null where what is made of it could be too long."""
+    length = sql.characters(x)
+    return sql.case((grown <= sql.whole(MOST_MADE)) | (grown <= length), x)
+
+
+def _sql_replaced(sql: Any, x: Any, old: str, new: str) -> Any:
+    x = sql.named(x)
+    grown = sql.characters(x) + sql.occurrences(x, old) * sql.whole(len(new) - len(old))
+    return sql.replaced(_sql_fits(sql, x, grown), old, new)
+
+
+def _sql_substituted(sql: Any, x: Any, pattern: str, new: str) -> Any:
+    x, read_, (size, groups) = sql.named(x), read_replaced(pattern), _sizes(pattern, new)
+    grown = sql.characters(x) * sql.whole(1 + groups) + sql.matches_in(x, read_) * sql.whole(size - 1)
+    return sql.substituted(_sql_fits(sql, x, grown), read_, template(pattern, new))
+
+
+def _sql_sliced(sql: Any, x: Any, start: int | None, stop: int | None) -> Any:
+    return sql.substring(x, start or 0, None if stop is None else max(0, stop - (start or 0)))
+
+
+#: The same in SQL (engines/sql/texts.py).
+_SQL: dict[str, Callable[..., Any]] = {
+    "strip": lambda sql, x, chars: sql.stripped(x, chars or _white()),
+    "lstrip": lambda sql, x, chars: sql.stripped(x, chars or _white(), "LEADING"),
+    "rstrip": lambda sql, x, chars: sql.stripped(x, chars or _white(), "TRAILING"),
+    "len": lambda sql, x: sql.characters(x),
+    "startswith": lambda sql, x, part: sql.starts_with(x, part),
+    "endswith": lambda sql, x, part: sql.ends_with(x, part),
+    "contains": lambda sql, x, part: sql.contains(x, part),
+    "slice": _sql_sliced,
+    "replace": _sql_replaced,
+    "pad": lambda sql, x, width, side, fill: sql.padded(x, width, side, fill),
+    "zfill": lambda sql, x, width: sql.zero_filled(x, width),
+    "part": lambda sql, x, separator, i, most: sql.part(x, separator, i, most),
+    "matches": lambda sql, x, pattern: sql.found(x, read(pattern)),
+    "extract": lambda sql, x, pattern, group: sql.extracted(x, read_groups(pattern), group),
+    "substitute": _sql_substituted,
+    "count": lambda sql, x, pattern: sql.matches_in(x, read_replaced(pattern)),
+}
+
+
 @node
 class Concat(Expr):
     """One text behind another; null where either is, or where the result has more than 1,000 characters."""
@@ -287,6 +317,11 @@ class Concat(Expr):
 
     def python(self, *inputs: Any) -> Any:
         return inputs[0] + inputs[1] if len(inputs[0]) + len(inputs[1]) <= MOST_MADE else None
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        a, b = map(sql.named, inputs)
+        fits = (sql.characters(a) + sql.characters(b)) <= sql.whole(MOST_MADE)
+        return sql.joined(sql.case(fits, a), b)
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} + {inputs[1]})"
