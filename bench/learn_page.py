@@ -24,7 +24,7 @@ the same price.
   on its rows to fit. A seed draws the split, two thirds to fit. Ranges are those by which the data is generated; of
   breast cancer the largest value and 5 % more, of digits and diabetes what their descriptions state.
 - A rival has its own defaults. Its seeds are those of the run; our noise has no seed.
-- ± is the standard deviation over the seeds. Seconds were measured on a busy machine: bounds, not benchmarks.
+- ± is the standard deviation over the seeds; a number without it is one run, and proves little. Seconds were measured on a busy machine: bounds, not benchmarks.
 """
 
 
@@ -36,9 +36,10 @@ def groups(results: list[dict]) -> dict[tuple, list[dict]]:
 
 
 def shown(score: str, values: list[float]) -> str:
+    several = len(values) > 1
     if score == "accuracy":
-        return f"{100 * numpy.mean(values):.2f} % ± {100 * numpy.std(values):.2f}"
-    return f"{numpy.mean(values):.4g} ± {numpy.std(values):.2g}"
+        return f"{100 * numpy.mean(values):.2f} %" + (f" ± {100 * numpy.std(values):.2f}" if several else "")
+    return f"{numpy.mean(values):.4g}" + (f" ± {numpy.std(values):.2g}" if several else "")
 
 
 def cell(found: dict[tuple, list[dict]], *key) -> tuple[str, float | None]:
@@ -60,8 +61,8 @@ def price(eps: float, delta: float | None) -> str:
 
 def same_name(found: dict[tuple, list[dict]]) -> list[str]:
     lines = [
-        "| data | model | score | ε | PrivJail | diffprivlib | better |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| data | model | score | ε | PrivJail | diffprivlib | seeds | better |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for _, data, model, eps, delta in sorted((k for k in found if k[0] == "diffprivlib"), key=place):
         score, more = learn_rivals.SCORES.get(model, ("accuracy", True))
@@ -69,7 +70,8 @@ def same_name(found: dict[tuple, list[dict]]) -> list[str]:
         if a is None:
             continue
         better = "" if b is None else ("PrivJail" if (a > b) == more else "**diffprivlib**")
-        lines.append(f"| {data} | {model} | {score} | {eps:g} | {mine} | {theirs} | {better} |")
+        seeds = " and ".join(str(len(found[each, data, model, eps, delta])) for each in ("privjail", "diffprivlib"))
+        lines.append(f"| {data} | {model} | {score} | {eps:g} | {mine} | {theirs} | {seeds} | {better} |")
     return lines
 
 
