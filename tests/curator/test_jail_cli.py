@@ -118,7 +118,7 @@ def test_the_token_is_in_the_connection_file_and_nowhere_else(run: Run, made: Ja
     token = json.loads(old.read_text())["token"]
     assert stat.S_IMODE(old.stat().st_mode) == 0o600
     assert token not in shown.stdout + shown.stderr + run("log", "--json").stdout + run("user", "list", "--json").stdout
-    for file in (files / "jail").iterdir():
+    for file in (f for f in (files / "jail").rglob("*") if f.is_file()):
         assert token.encode() not in file.read_bytes(), file.name
     entry = made.state.users["carl"]
     assert entry.expires is not None and entry.token != token
@@ -374,11 +374,11 @@ def test_a_jail_of_another_version_is_refused_and_left_as_it_is(run: Run, made: 
     made.ledger.close()
     config = files / "jail" / "jail.json"
     config.write_text(config.read_text().replace(f'"version": {VERSION}', f'"version": {VERSION - 1}'))
-    before = {file: file.read_bytes() for file in (files / "jail").iterdir()}
+    before = {file: file.read_bytes() for file in (files / "jail").rglob("*") if file.is_file()}
     for command in (("verify",), ("user", "add", "zed"), ("serve", "--port", str(free_port()))):
         assert "another version" in run(*command, ok=False).stderr
 
-    assert {file: file.read_bytes() for file in (files / "jail").iterdir()} == before
+    assert {file: file.read_bytes() for file in (files / "jail").rglob("*") if file.is_file()} == before
 
 
 def test_a_jail_is_served_on_the_port_that_it_was_made_with(run: Run, files: Path) -> None:

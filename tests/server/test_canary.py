@@ -176,7 +176,11 @@ def test_no_canary_in_metrics_logs_or_ledger(session: Any) -> None:
     """V-29: what the jail writes down holds programs, never values; and no token."""
     session["server"].terminate()
     logged = session["line"].encode() + session["server"].stdout.read()
-    kept = {p.name: p.read_bytes() for p in (session["folder"] / "jail").iterdir() if p.name != "people.csv"}
+    kept = {
+        p.name: p.read_bytes()
+        for p in (session["folder"] / "jail").rglob("*")
+        if p.is_file() and p.name != "people.csv"
+    }
 
     assert b"privjail_releases_total" in session["metrics"]
     assert found(session["metrics"]) == found(logged) == []

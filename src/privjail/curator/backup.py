@@ -162,8 +162,9 @@ def _freeze_all(folder: JailFolder, reason: str) -> None:
     from privjail.curator.house_rules import freeze
 
     state = folder.state
-    for dataset in [d for d, entry in state.datasets.items() if not entry.removed and d not in state.frozen]:
-        freeze(folder, dataset, reason)
+    for dataset, entry in list(state.datasets.items()):
+        if not entry.removed and entry.population is None and dataset not in state.frozen:
+            freeze(folder, dataset, reason)
 
 
 def _unpacked(file: Path, work: Path) -> Head:

@@ -24,13 +24,23 @@ def freeze(folder: JailFolder, dataset: str, reason: str | None, frozen: bool = 
     why = reason or folder.reason
 
     def make(state: State) -> dict[str, Any]:
-        check_open(state, dataset)
+        _pays(state, dataset)
         need_reason(why, "freezing a data set" if frozen else "unfreezing a data set")
         if frozen is (dataset in state.frozen):
             raise PlanError(f"the data set {dataset!r} is {'frozen already' if frozen else 'not frozen'}")
         return {"type": "freeze", "name": dataset, "frozen": frozen, "reason": why}
 
     folder._decide(make)
+
+
+def _pays(state: State, dataset: str) -> None:
+    """A data set with an account of its own: a table of a population is paid for, and stopped, by the population."""
+    entry = check_open(state, dataset)
+    if entry.population is not None:
+        raise PlanError(
+            f"{dataset!r} is a table of the population {entry.population!r}, which pays for it",
+            do=f"do this for {entry.population!r}",
+        )
 
 
 def read_rule(given: dict[str, Any]) -> Rule:
@@ -87,7 +97,7 @@ def set_rule(
     scope: Scope = ("user", user, dataset) if user else ("group", group, dataset) if group else ("dataset", "", dataset)
 
     def make(state: State) -> dict[str, Any]:
-        check_open(state, dataset)
+        _pays(state, dataset)
         if user:
             the_user(state, user)
         elif group:

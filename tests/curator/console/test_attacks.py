@@ -1,4 +1,4 @@
-"""The console under attack: the usual list, against a real process. Each defence was taken away once to see its test fail."""
+"""The console under attack: the usual list, against a real process."""
 
 from __future__ import annotations
 
