@@ -24,7 +24,8 @@ the same price.
   on its rows to fit. A seed draws the split, two thirds to fit. Ranges are those by which the data is generated; of
   breast cancer the largest value and 5 % more, of digits and diabetes what their descriptions state.
 - A rival has its own defaults. Its seeds are those of the run; our noise has no seed.
-- ± is the standard deviation over the seeds; a number without it is one run, and proves little. Seconds were measured on a busy machine: bounds, not benchmarks.
+- ± is the standard deviation over the seeds; a number without it is one run, and proves little. Seconds were measured
+  on a busy machine: bounds, not benchmarks.
 """
 
 
