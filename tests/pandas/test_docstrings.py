@@ -16,6 +16,7 @@ import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail.pandas.accessors import Categories, DateTimes, Strings
+from privjail.pandas.persons import PersonColumn, PersonGroups
 from privjail.pandas.rolling import Rolling
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -24,6 +25,7 @@ from patients import SCHEMA, generate  # noqa: E402
 CLASSES = [
     pd.PrivDataFrame, pd.PrivSeries, pd.PrivDataFrameGroupBy, pd.PrivSeriesGroupBy, pd.SensitiveSeries,
     pd.SensitiveDataFrame, pj.SensitiveInt, pj.SensitiveFloat, Strings, DateTimes, Categories, Rolling,
+    PersonGroups, PersonColumn,
 ]  # fmt: skip
 FUNCTIONS = [
     *(getattr(pd, name) for name in pd.__all__ if inspect.isfunction(getattr(pd, name))),
@@ -65,7 +67,8 @@ def names():
     rows = generate(2_000)
     df = pd.from_frame(rows, "patients", SCHEMA, budget=1e6)
     zcdp_df = pd.from_frame(rows, "patients_zcdp", SCHEMA, budget=pj.ZCDP(1e3))
-    return {"df": df, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas, "warnings": warnings}
+    visits = pd.from_frame(rows.assign(patient=range(len(rows))), "visits", SCHEMA, unit="patient", budget=1e6)
+    return {"df": df, "visits": visits, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas, "warnings": warnings}
 
 
 def run(function, names):
