@@ -44,6 +44,7 @@ FILES = (
     "AboveThreshold",
     "PrivateKeys",
     "Composition",
+    "Samples",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

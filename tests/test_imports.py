@@ -26,7 +26,7 @@ HEAVY = (
 #: A folder imports only from those above it; names on one line do not import each other.
 LAYERS = [
     {"util", "simplex"}, {"errors"}, {"faults"}, {"plan"}, {"ops"}, {"budget"}, {"mechanisms"}, {"engines"}, {"catalogue", "histograms"},
-    {"release", "population"}, {"records"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise"}, {"answers"}, {"rehearsals"}, {"sensitive"}, {"choices", "opening", "statistics"},
+    {"release", "population"}, {"records"}, {"server"}, {"client"}, {"session"}, {"prisoner"}, {"rowwise", "samples"}, {"answers"}, {"rehearsals"}, {"sensitive"}, {"choices", "opening", "statistics"},
     {"numpy"}, {"pandas"}, {"curator"},
     {"encrypted", "verify"}, {"learn"}, {"stats", "synth"},
 ]  # fmt: skip

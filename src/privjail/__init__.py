@@ -45,6 +45,7 @@ from privjail.sensitive import (  # noqa: E402
     reveal_all,
 )
 from privjail.session import (  # noqa: E402
+    accounting,
     budget,
     budget_left,
     connect,
@@ -75,6 +76,7 @@ __all__ = [
     "ZCDP",
     "__version__",
     "above_threshold",
+    "accounting",
     "budget",
     "budget_left",
     "certify",

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privjail import errors
 from privjail.budget.amounts import amount
-from privjail.budget.notions import Notion, unlimited
-from privjail.errors import DPError, PlanError
+from privjail.budget.blocks import Block
+from privjail.budget.ledger import plus
+from privjail.budget.notions import Cost, Notion, unlimited
+from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
-from privjail.release import Query
+from privjail.release import Query, where_charged
 
 if TYPE_CHECKING:
     from privjail.server.channel import Jail
@@ -172,16 +174,16 @@ class Connection:
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
-    def release(self, asks: list[Query], request: bytes | None = None) -> list[Any]:
+    def release(self, asks: list[Query], request: bytes | None = None, block: Block | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
 
         If the request id (16 bytes) was used before, the answer is the same as then, and costs nothing more.
         """
         number = secrets.token_bytes(16) if request is None else request
-        reply = self._in_session(lambda: self._send(number, asks))
+        reply = self._in_session(lambda: self._send(number, asks, block))
         return [_public(answer) for answer in reply.answers]
 
-    def _send(self, number: bytes, asks: list[Query]) -> Any:
+    def _send(self, number: bytes, asks: list[Query], block: Block | None) -> Any:
         from privjail.server.wire import encode
 
         new = encode.unsent([ask.value for ask in asks], self._numbers)
@@ -197,6 +199,7 @@ class Connection:
                     for ask in asks
                 ],
                 caps=[self._pb.Cap(dataset=d, most=str(most)) for caps in self._caps for d, most in caps.items()],
+                block=None if block is None else encode.block(block),
             )
             return self._call("Release", request, self._pb.ReleaseReply)
         except BaseException:
@@ -256,6 +259,25 @@ class Connection:
             ]
             out[balance.dataset] = None if not balance.limit else rest[0] if len(rest) == 1 else tuple(rest)
         return out
+
+    def reserve(self, asks: list[Query]) -> None:
+        """Refuse what is charged to a whole data set and is more than this user has left of it."""
+        prices: dict[str, Cost] = {}
+        for ask in asks:
+            for cell, cost in where_charged(ask, lambda root: self.notions[str(root.key)]):
+                if cell.depth == 0:
+                    name = str(cell.root.key)
+                    prices[name] = plus(prices[name], cost) if name in prices else cost
+        for balance in self._balances() if prices else ():
+            limit, spent = (tuple(map(Fraction, x)) for x in (balance.limit, balance.spent))
+            price = prices.get(balance.dataset)
+            if price and any(x > most - before for x, most, before in zip(price, limit, spent, strict=False)):
+                notion = self.notions[balance.dataset]
+                raise BudgetExceeded(
+                    f"this would raise what {balance.dataset!r} has cost to {notion.spelled(plus(spent, price))}, over "
+                    f"your limit of {notion.spelled(limit)}; nothing was charged",
+                    do="use a smaller eps, or ask the curator for more",
+                )
 
     @contextmanager
     def limited(self, eps: Any, source: str | None) -> Iterator[None]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any, NoReturn
 
-from privjail.errors import PrisonerError
+from privjail.errors import PrisonerError, RefusedError
 from privjail.plan.distance import Distance
 
 
@@ -16,6 +18,17 @@ class Prisoner:
     _way_out = "release it through a mechanism, e.g. .reveal(eps=…)"
     #: pandas leaves an operator to the operand of the higher priority: a public Series must not take us for data
     __pandas_priority__ = 10_000
+
+    @property
+    def _typ(self) -> str:
+        """What pandas asks of all that its own functions are given: ``pandas.concat([x])``, ``public.merge(x)``."""
+        name = _asking_function()
+        ours = hasattr(sys.modules.get("privjail.pandas"), name)
+        raise RefusedError(
+            f"pandas' own {name} cannot take a private value" if name else "pandas itself cannot take a private value",
+            plan=self._plan(),
+            do=f"use pd.{name}(…) after `from privjail import pandas as pd`" if ours else self._way_out,
+        )
 
     @property
     def distance(self) -> Distance:
@@ -128,6 +141,17 @@ class Prisoner:
 
     def _no_rule(self, what: str) -> NoReturn:
         raise PrisonerError(f"{what} has no rule for a private value", plan=self._plan(), do=self._way_out)
+
+
+def _asking_function() -> str:
+    """The name of the function of pandas that was called; nothing if it is an operator or a constructor."""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith("pandas."):
+            name = frame.f_code.co_name  # of the outermost one, in the end
+        frame = frame.f_back
+    return "" if name.startswith("_") else name
 
 
 def _operator(symbol: str) -> Any:

@@ -6,11 +6,12 @@ import datetime
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privjail.plan.cells import Cell
 from privjail.release import Query
 
 if TYPE_CHECKING:
@@ -43,14 +44,23 @@ class Record:
 
 kept: deque[Record] = deque(maxlen=KEPT)
 _current: list[Any] = [kept]  # the last one is written to: a rehearsal puts its own on top
+_unnoted: ContextVar[bool] = ContextVar("unnoted", default=False)
+
+
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """While something is drafted, nothing is noted."""
+    token = _unnoted.set(True)
+    try:
+        yield
+    finally:
+        _unnoted.reset(token)
 
 
 def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
     """Note a release that was answered."""
     file, line = asking_line()
-    roots: dict[Cell, None] = {}
-    for ask in asks:
-        roots.update(dict.fromkeys(cell.root for cell in ask.value.cells))
+    roots = dict.fromkeys([cell.root for ask in asks for cell in ask.value.cells])
     price: dict[str, float] = {}
     for ask in asks:
         for name, x in ask.mechanism.parameters().items():
@@ -59,7 +69,7 @@ def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
     first = asks[0]
     answer = answers[0] if len(asks) == 1 else None
     noted = Record(
-        datetime.datetime.now(), file, line, str(first.value), tuple(str(root) for root in roots), len(asks),
+        datetime.datetime.now(), file, line, str(first.value), tuple(map(str, roots)), len(asks),
         first.mechanism, price, _kept(answer),
     )  # fmt: skip
     _current[-1].append(noted)
@@ -67,7 +77,7 @@ def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
 
 def answered(asked: str, answers: Any) -> None:
     """What the analyst gets from the last release, an answer or several; and in what words she asked, if in others."""
-    if _current[-1]:
+    if _current[-1] and not _unnoted.get():
         last = _current[-1][-1]
         last.asked = asked or last.asked
         last.answer = answers if isinstance(answers, float) else list(answers)[:SHOWN]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.budget.ledger import Charge, Ledger
 from privjail.budget.notions import Notion
 from privjail.engines.engine import Engine
@@ -94,14 +95,14 @@ class ReleaseGate:
             self.noise.prepare()
         return source
 
-    def release(self, asks: Sequence[Query]) -> list[Any]:
-        """Answer several queries at once: all are charged, or none."""
+    def release(self, asks: Sequence[Query], block: Block | None = None) -> list[Any]:
+        """Answer several queries at once: all are charged, or none. ``block``: what they are charged to."""
         if not asks:
             raise PlanError("there is nothing to release")
         for ask in asks:
             ask.mechanism.check(ask.value)
         self.engine.check(ask.value for ask in asks)
-        charges = [self.charges(ask) for ask in asks]
+        charges = [self.charges(ask, block) for ask in asks]
         self.ledger.charge([charge for each in charges for charge in each])
         if self.audit is not None:
             now = datetime.datetime.now(datetime.UTC)
@@ -111,8 +112,11 @@ class ReleaseGate:
             found = self.engine.evaluate_all([ask.value for ask in asks])
         return [ask.mechanism.sample(ask.value, x, self.noise) for ask, x in zip(asks, found, strict=True)]
 
-    def charges(self, ask: Query) -> list[Charge]:
-        return where_charged(ask, lambda root: self.ledger.account(root).notion)
+    def charges(self, ask: Query, block: Block | None = None) -> list[Charge]:
+        if block is None:
+            return where_charged(ask, lambda root: self.ledger.account(root).notion)
+        found = where_charged(ask, lambda root: block.notion)
+        return [(block.below(cell, self.ledger.account(cell.root).notion), cost) for cell, cost in found]
 
 
 def where_charged(ask: Query, notion_of: Callable[[Cell], Notion]) -> list[Charge]:

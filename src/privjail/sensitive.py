@@ -134,16 +134,23 @@ class Sensitive(Prisoner, Generic[Public]):
     # -- the way out
 
     def reveal(
-        self, eps: Any = None, *, delta: Any = None, rho: Any = None, mechanism: str | Mechanism | None = None
-    ) -> Public:
+        self, eps: Any = None, *, delta: Any = None, rho: Any = None, scale: Any = None,
+        mechanism: str | Mechanism | None = None,
+    ) -> Public:  # fmt: skip
         """Release the value with noise, and pay for it.
 
         With ``eps`` alone Laplace noise; with ``delta`` too, or with ``rho``, Gaussian noise. ``mechanism``: "laplace",
-        "gaussian", or a mechanism with parameters of its own.
+        "gaussian", or a mechanism with parameters of its own. ``scale``: noise of this scale (Gaussian: this standard
+        deviation) on each element, at the price that it has.
 
         >>> df.shape[0].reveal(eps=1)
         ≈ 2000
         """
+        if scale is not None and (eps, delta, rho) == (None, None, None):
+            noise = noisy.at_scale(self._value, scale, mechanism)
+            return self._public(*noisy.release(self._value, noise, as_it_is=True))
+        if scale is not None:
+            raise PlanError("a scale has a price of its own", do="leave out eps, delta and rho")
         return self._release(_mechanism(eps, delta, rho, mechanism))
 
     def error(

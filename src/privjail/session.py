@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privjail import records
 from privjail.budget.amounts import amount
+from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.engine import Engine
 from privjail.engines.held import Held
-from privjail.errors import DPError, InternalError
+from privjail.errors import BudgetError, DPError, InternalError, PlanError
 from privjail.ops.rows.source import Dataset, Source
+from privjail.plan.cells import Cell
 from privjail.release import Query, ReleaseGate
 
 if TYPE_CHECKING:
@@ -27,13 +32,19 @@ class StandIn(Protocol):
 
     gate: ReleaseGate
 
+    def notion_of(self, root: Cell) -> Notion: ...
+
     def open(self, dataset: Dataset, notion: Notion | None) -> Source: ...
 
-    def release(self, asks: list[Query]) -> list[Any]: ...
+    def release(self, asks: list[Query], block: Block | None = None) -> list[Any]: ...
 
 
+_block: ContextVar[Block | None] = ContextVar("block", default=None)
 _connection: Connection | None = None
 _stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
+
+#: What answers releases of this context instead: see together.py.
+instead: ContextVar[Callable[[list[Query]], list[Any]] | None] = ContextVar("instead", default=None)
 
 #: Each is called with the queries before a release, and returns a function that is called after the answer.
 witnesses: list[Callable[[list[Query]], Callable[[], None]]] = []
@@ -66,6 +77,8 @@ def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
 
     global _connection
     disconnect()
+    atexit.unregister(disconnect)
+    atexit.register(disconnect)  # gRPC complains if Python ends under an open call
     _connection = client.connect(address, **options)
     return _connection
 
@@ -89,35 +102,91 @@ def stand_in(with_: StandIn | None) -> None:
     _stand_in = with_
 
 
+def current_block() -> Block | None:
+    """The block of accounting that this code runs in."""
+    return _block.get()
+
+
+def notion_of(root: Cell) -> Notion | None:
+    """The notion of privacy in which releases on a data set are counted now; None if it is not known here."""
+    if (block := _block.get()) is not None:
+        return block.notion
+    if _stand_in is None and _connection is not None:
+        return _connection.notions.get(str(root.key))
+    if _stand_in is not None:
+        return _stand_in.notion_of(root)
+    return next((each.notion for each in jail().ledger.accounts() if each.root is root), None)
+
+
 def open_frame(dataset: Dataset, held: Held, notion: Notion | None) -> Source:
     return jail().open(dataset, held, notion)
 
 
 def release(asks: list[Query]) -> list[Any]:
     """Answer several queries at once, or fail with an error that is made from public facts only."""
-    prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
-    answers = _released(asks)
-    for answered in prepared:
-        answered()
+    other = instead.get()
+    if other is not None:
+        return other(asks)
+    answers = answered(asks)
     records.record(asks, answers)
     return answers
 
 
+def answered(asks: list[Query]) -> list[Any]:
+    """The same, not entered in the history."""
+    prepared = [witness(asks) for witness in witnesses] if _stand_in is None else []
+    answers = _released(asks)
+    for done in prepared:
+        done()
+    return answers
+
+
+def reserve(asks: list[Query]) -> None:
+    """Refuse a program of several releases whose price is over the budget, before its first release.
+
+    ``asks`` say what it costs in all. In process this is exact. A jail is not asked: refused is what is charged to a
+    whole data set, where nothing can be shared with other groups, and is more than the analyst has left.
+    """
+    if _stand_in is None and _connection is not None:
+        if _block.get() is None:  # in a block only the jail knows what is left
+            _connection.reserve(asks)
+        return
+    gate = jail()
+    if _stand_in is not None:
+        gate = _stand_in.gate
+        for ask in asks:
+            for cell in ask.value.cells:
+                _stand_in.notion_of(cell.root)  # opens it in the rehearsal, too
+    gate.ledger.check([charge for ask in asks for charge in gate.charges(ask, _block.get())])
+
+
 def _released(asks: list[Query]) -> list[Any]:
     if _stand_in is not None:
-        return _stand_in.release(asks)
+        return _stand_in.release(asks, _block.get())
     if _connection is not None:
-        return _connection.release(asks)
+        return _connection.release(asks, block=_block.get())
     try:
-        return jail().release(asks)
+        return jail().release(asks, _block.get())
     except (DPError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # noqa: BLE001  (a panic of the engine is no Exception)
         pass
+    _need_open(asks)
     # Outside the except block: the inner error must not be attached, its message may contain data (V-24, V-29).
     raise InternalError(
         "the release failed inside the jail; what it cost stays charged", plan="; ".join(str(a.value) for a in asks[:3])
     )
+
+
+def _need_open(asks: list[Query]) -> None:
+    """Refuse what belongs to no data set of this process; such a release fails before its charge."""
+    known = {account.root for account in jail().ledger.accounts()}
+    if any(cell.root not in known for ask in asks for cell in ask.value.cells):
+        raise PlanError(
+            "this data set is not open here: it was opened through a connection, or in a rehearsal, that has ended; "
+            "nothing was charged",
+            do="connect again with pj.connect(…), and open it again",
+        )
 
 
 def consumed_privacy_budget() -> dict[str, Any]:
@@ -168,6 +237,28 @@ def left(limit: Cost | None, spent: Cost) -> Any:
         return None
     rest = tuple(float(max(most - x, Fraction(0))) for most, x in zip(limit, spent, strict=True))
     return rest[0] if len(rest) == 1 else rest
+
+
+@contextmanager
+def accounting(kind: str, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Iterator[Block]:
+    """Count what a block of code releases in another notion of privacy, and pay for all of it at once.
+
+    Under an (ε, δ) budget the ε of many releases add up; in a block of ``"zcdp"`` their ρ do, and under ``"renyi"``
+    their divergence at one order: loops of many Gaussian releases cost far less. The block's price (``eps`` and
+    ``delta``, or ``rho``) is paid with its first release, whatever is released after it; what goes beyond it is
+    refused. Nothing is paid back, also if the program ends in the middle.
+
+    >>> with pj.accounting("zcdp", eps=1, delta=1e-6):
+    ...     counts = [approx_df[approx_df["age"] > a].shape[0].reveal(rho=0.0005) for a in (20, 40, 60)]
+    """
+    if _block.get() is not None:
+        raise BudgetError("a block of accounting cannot be opened inside another one")
+    block = Block.of(kind, eps, delta, rho, secrets.token_hex(16))
+    before = _block.set(block)
+    try:
+        yield block
+    finally:
+        _block.reset(before)
 
 
 @contextmanager

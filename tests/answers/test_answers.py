@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import copy
 import json
 import math
@@ -147,14 +148,30 @@ def test_a_pivot_says_which_of_its_cells_are_not_reliable(df: Any) -> None:
 
 
 def test_what_cannot_be_relied_on_says_so(df: Any) -> None:
-    """Also where noise makes it look like a proper number, and a mean of no row comes out as a bound."""
+    """Also where noise makes it look like a proper number, and a mean of no row comes out as a bound.
+
+    A statement of this kind holds for 95 of 100 draws, so most of ten must say so.
+    """
+
+    def most(holds: Callable[[], bool]) -> bool:
+        return sum(holds() for _ in range(10)) >= 6
+
+    groups = df.groupby("ward")["days"]
     for name in ("mean", "median", "std"):
-        found = getattr(df.groupby("ward")["days"], name)(eps=1)
-        assert not found.reliable()["empty"] and found.reliable()["a"]
-        assert "unreliable: empty (perhaps no row" in str(found)
-    alone = df[df["ward"] == "empty"]["days"].mean(eps=1)
-    assert not alone.reliable and "unreliable: perhaps no row" in repr(alone) and "unreliable" in f"{alone}"
-    assert df["days"].mean(eps=1).reliable and "unreliable" not in repr(df["days"].mean(eps=1))
+
+        def doubted(name: str = name) -> bool:
+            found = getattr(groups, name)(eps=1)
+            return not found.reliable()["empty"] and "unreliable: empty (perhaps no row" in str(found)
+
+        assert most(doubted)
+        assert most(lambda name=name: getattr(groups, name)(eps=1).reliable()["a"])
+
+    def alone() -> bool:
+        found = df[df["ward"] == "empty"]["days"].mean(eps=1)
+        return not found.reliable and "unreliable: perhaps no row" in repr(found) and "unreliable" in f"{found}"
+
+    assert most(alone)
+    assert most(lambda: df["days"].mean(eps=1).reliable and "unreliable" not in repr(df["days"].mean(eps=1)))
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -1, 2, True, "0.9", float("nan")])

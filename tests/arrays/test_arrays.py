@@ -214,3 +214,24 @@ def test_operands_of_a_histogram_have_the_same_rows(df):
         numpy.bincount(df["a"], weights=some["b"])
     with pytest.raises(DPError, match="same rows"):
         np.histogramdd([df["a"], some["b"]], bins=[3, 3])
+
+
+def test_missing_elements_mean_what_they_mean_to_numpy(tmp_path):
+    """fmax takes the other one, != is true, and the position of an extreme is that of the first missing element."""
+    dice = numpy.random.default_rng(3)
+    given = pandas.DataFrame(dice.random((300, 3)).round(3), columns=list("xyz")).mask(dice.random((300, 3)) < 0.2)
+    given.to_csv(tmp_path / "t.csv", index=False)
+    table = pd.read_csv(tmp_path / "t.csv", schema={c: {"type": "float64", "range": [0, 1]} for c in "xyz"})
+    X, true = table.to_numpy(), given.to_numpy()  # noqa: N806
+    for f in (numpy.fmax, numpy.fmin):
+        found = f(table["x"], table["y"]).sum().reveal(eps=RHO)
+        assert found == pytest.approx(f(given["x"], given["y"]).sum(), abs=0.01)
+        found = f(X, 0.5).sum(axis=0).reveal(eps=RHO)
+        assert found == pytest.approx(numpy.nansum(f(true, 0.5), axis=0), abs=0.01)
+    for op in (numpy.not_equal, numpy.equal, numpy.less, numpy.greater_equal):
+        found = op(X[:, 0], X[:, 1]).sum(axis=0).reveal(eps=RHO)
+        assert found == pytest.approx(op(true[:, 0], true[:, 1]).sum(), abs=0.01), op
+    for name in ("argmax", "argmin"):
+        places = np.bincount(getattr(X, name)(axis=1)).reveal(eps=RHO)
+        expected = numpy.bincount(getattr(true, name)(axis=1), minlength=3)
+        assert places[:3] == pytest.approx(expected, abs=0.01), name

@@ -144,12 +144,25 @@ def command(line: str, folder: Path) -> str:
     else:
         program = [str(ROOT / words[1])] if words[0] == "python" else ["-m", "privjail.curator", *words[1:]]
         assert words[0] in ("python", "privjail"), f"nobody checks this command: {line}"
+        if words[1] in ("serve", "console"):
+            return served([sys.executable, *program, "--port", "0"], folder)
         done = subprocess.run(
             [sys.executable, *program], cwd=folder, capture_output=True, text=True, timeout=600, env=env()
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
     return ""
+
+
+def served(args: list[str], folder: Path) -> str:
+    """Start what serves until it is stopped, and stop it once it says where."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(args, cwd=folder, env=env(), **pipes) as process:
+        line = process.stdout.readline()
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert " on " in line and not errors, errors
+    return line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))

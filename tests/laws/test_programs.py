@@ -25,6 +25,7 @@ from privjail.ops.columns.norms import Dot, RowScale, Truncate
 from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.numbers.tally import Tally
@@ -55,9 +56,12 @@ class Program:
             self.passed.append((self.rows, self.x, self.y))
 
     def step(self) -> None:
-        match self.pick.randrange(9):
+        match self.pick.randrange(10):
             case 0 | 1 | 2:
                 self.rows = keep(self.rows, self.condition())
+            case 9:
+                if self.rows.base is self.rows.source:
+                    self.rows = Sample(self.rows, Fraction(1, 3), self.pick.choice(LETTER))
             case 3:
                 self.rows = Filter(self.rows, Compare("==", self.x, Lit.of(self.pick.choice(LETTER))))
             case 4:

@@ -21,7 +21,7 @@ DOCS = (ROOT / "docs" / "ops.md").read_text(encoding="utf-8")
 load_all()
 
 # These are no operations: a constant, and the names of parts of the data.
-PARTS_OF_PLANS = {"literal", "cell", "partition"}
+PARTS_OF_PLANS = {"literal", "cell", "partition", "draw"}
 OPS = sorted(
     kind for kind, cls in registry.items() if kind not in PARTS_OF_PLANS and cls.__module__.startswith("privjail.")
 )

@@ -84,12 +84,16 @@ def test_the_additive_model_learns_under_every_notion_and_stays_in_budget(files,
 def test_a_curve_is_learnt_by_the_additive_model_and_a_line_by_the_logistic_one(files):
     df = opened(files, pj.ZCDP(100))
     additive = learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], rho=5)
-    logistic = learn.LogisticRegression().fit(df[COLUMNS], df["ill"], rho=5)
+    logistic = learn.LogisticRegression(degree=1).fit(df[COLUMNS], df["ill"], rho=5)
+    squares = learn.LogisticRegression().fit(df[COLUMNS], df["ill"], rho=5)
     best = ((additive.predict_proba(TEST)[:, 1] > 0.5) == (TEST["ill"] == "yes")).mean()
 
     assert best > 0.76 and 0.6 < logistic.score(TEST, TEST["ill"]) < best - 0.03
     table = logistic.coef_["age"][: logistic.bins_["age"].known]
     assert numpy.allclose(numpy.diff(table, 2), 0, atol=1e-6)
+    bent = squares.coef_["age"][: squares.bins_["age"].known]
+    assert numpy.abs(numpy.diff(bent, 2)).max() > 1e-3 and numpy.allclose(numpy.diff(bent, 3), 0, atol=1e-6)
+    assert squares.score(TEST, TEST["ill"]) > logistic.score(TEST, TEST["ill"]) + 0.03
 
 
 def test_sklearns_habits(files):
@@ -107,6 +111,56 @@ def test_sklearns_habits(files):
     assert model.set_params(rounds=3).rounds == 3
     with pytest.raises(DPError):
         model.set_params(depth=3)
+
+
+def test_a_model_knows_what_it_paid_for(files):
+    df = opened(files, pj.ZCDP(10))
+    model = learn.AdditiveClassifier(rounds=2).fit(df[COLUMNS], df["ill"], rho=1)
+
+    assert [line["what"] for line in model.bill] == ["rows", "counts by bin and class", "residuals, round 1"]
+    assert "counts by bin and class" in repr(model.bill) and "rho" in repr(model.bill)
+    asked = sum(line["values"] for line in model.bill)
+    without = pickle.loads(pickle.dumps(model))  # noqa: S301
+    with pytest.raises(DPError, match="before pickling"):
+        _ = without.certificate
+    assert [check(each).verdict for each in model.certificate] == ["ok"] * asked
+    assert len(pickle.loads(pickle.dumps(model)).certificate) == asked  # noqa: S301
+
+
+def test_what_cannot_be_fitted_is_refused_before_anything_is_charged(files):
+    df = opened(files, pj.ZCDP(1))
+    wide = df[["age"]].assign(free=1 / df["pay"])
+    for fit in (
+        lambda: learn.AdditiveClassifier().fit(wide, df["ill"], rho=0.5),
+        lambda: learn.AdditiveClassifier(rounds=0).fit(df[COLUMNS], df["ill"], rho=0.5),
+        lambda: learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], rho=2),
+        lambda: learn.DecisionTreeClassifier().fit(df[COLUMNS], df["ill"], rho=2),
+        lambda: learn.GaussianNB().fit(wide, df["ill"], rho=0.5),
+    ):
+        with pytest.raises(DPError):
+            fit()
+    assert next(iter(pj.consumed_privacy_budget().values())) == 0
+
+
+def test_few_rows_and_many_columns_get_few_bins(tmp_path):
+    """With 32 bins a column all steps would be noise: 300 rows, 15 columns that each tell a little."""
+    dice = numpy.random.default_rng(8)
+    kind = dice.choice([-1, 1], 900)
+    values = numpy.clip(dice.normal(0.9 * kind[:, None], 1, (900, 15)), -5, 5)
+    names = [f"x{i}" for i in range(15)]
+    data = pandas.DataFrame(values, columns=names).assign(kind=numpy.where(kind > 0, "up", "down"))
+    data[:300].to_csv(tmp_path / "few.csv", index=False)
+    schema = {name: {"type": "Float64", "range": [-5, 5]} for name in names}
+    schema |= {"kind": {"type": "category", "categories": ["down", "up"]}}
+    jail.cache_clear()
+    df = pd.read_csv(str(tmp_path / "few.csv"), schema=schema, budget=pj.ZCDP(1))
+    test = data[300:]
+    for model in (learn.AdditiveClassifier(), learn.LogisticRegression()):
+        model.fit(df[names], df["kind"], rho=0.1)
+        assert max(bins.size for bins in model.bins_.values()) <= 9
+        assert model.score(test, test["kind"]) > 0.75
+    tree = learn.DecisionTreeClassifier().fit(df[names], df["kind"], rho=0.1)
+    assert [line["what"] for line in tree.bill] == ["rows by class", "counts by leaf and class"]
 
 
 def test_a_price_is_needed_and_private_data_is_not_predicted(files):

@@ -6,17 +6,17 @@ import inspect
 
 import pytest
 
-from privjail import learn
+from privjail import learn, synth
 from privjail import numpy as np
 from tests.pandas.test_docstrings import names, run  # noqa: F401
 
 PUBLIC = [getattr(learn, name) for name in learn.__all__ if inspect.isclass(getattr(learn, name))]
-PUBLIC += [np.clip_norm, np.normalize, np.eye, np.sigmoid, np.mean]
+PUBLIC += [synth.Synthesizer, np.clip_norm, np.normalize, np.eye, np.sigmoid, np.mean]
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda x: x.__name__)
 def test_an_example_runs(thing, names):  # noqa: F811
-    examples, failures = run(thing, {**names, "learn": learn, "np": np})
+    examples, failures = run(thing, {**names, "learn": learn, "np": np, "synth": synth})
 
     assert examples, "an example is missing"
     assert not failures, failures

@@ -16,7 +16,7 @@ from privjail.session import jail
 
 from .test_additive import COLUMNS, TEST, files, opened  # noqa: F401
 
-CLASSIFIERS = (learn.CategoricalNB, learn.DecisionTreeClassifier, learn.RandomForestClassifier)
+CLASSIFIERS = (learn.CategoricalNB, learn.GaussianNB, learn.DecisionTreeClassifier, learn.RandomForestClassifier)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS)
@@ -73,6 +73,15 @@ def test_linear_regression_finds_the_slopes(points, price, budget):
     assert model.coef_ == pytest.approx([3, -2], abs=0.5) and model.score(points[2], points[2]["t"]) > 0.9
     with pytest.raises(DPError):
         learn.Ridge().fit(df[["x", "y"]], df["t"], **price)
+
+
+def test_gaussian_bayes_finds_means_and_variances_of_each_class(files):  # noqa: F811
+    df, data = opened(files, pj.ZCDP(200)), pandas.read_csv(files[0])
+    model = learn.GaussianNB().fit(df[["age", "ward"]], df["ill"], rho=100)
+    ages = data.groupby("ill")["age"]
+
+    assert model.theta_[:, 0] == pytest.approx(ages.mean().loc[["no", "yes"]].to_numpy(), abs=0.5)
+    assert model.var_[:, 0] == pytest.approx(ages.var().loc[["no", "yes"]].to_numpy(), rel=0.05)
 
 
 def test_components_are_those_of_the_data(points):

@@ -15,7 +15,7 @@ SCHEMA = """{
     "ill": {"type": "category", "categories": ["no", "yes"]},
 }"""
 HEAD = f"""import privjail as pj
-from privjail import learn, numpy as np, pandas as pd
+from privjail import learn, numpy as np, pandas as pd, synth
 
 df = pd.read_csv("people.csv", schema={SCHEMA}, budget=BUDGET)
 X, y = df[["age", "pay", "ward", "member"]], df["ill"]
@@ -24,6 +24,8 @@ Z = df[["age", "pay"]]
 FITS = {
     "additive": "learn.AdditiveClassifier(rounds=3).fit(X, y, PRICE)",
     "logistic": "learn.LogisticRegression(rounds=2).fit(X, y, PRICE)",
+    "gaussian": "learn.GaussianNB().fit(X, y, PRICE)",
+    "synthetic": "synth.Synthesizer(bins=4).fit(X, PRICE)",
     "bayes": "learn.CategoricalNB().fit(X, y, PRICE)",
     "tree": "learn.DecisionTreeClassifier(max_depth=2).fit(X, y, PRICE)",
     "forest": "learn.RandomForestClassifier(n_estimators=2, max_depth=3).fit(X, y, PRICE)",

@@ -44,5 +44,11 @@ def test_arrays_and_models_work_through_a_served_jail(served):
 
     model = learn.AdditiveClassifier(rounds=3).fit(df[COLUMNS], df["ill"], rho=1)
     assert model.score(TEST, TEST["ill"]) > 0.72
-    with pytest.raises(DPError):
+    spent = pj.consumed_privacy_budget()
+    with pytest.raises(DPError, match="nothing was charged"):
         learn.AdditiveClassifier().fit(df[COLUMNS], df["ill"], rho=1)
+    with pytest.raises(DPError, match="nothing was charged"):
+        df[["age", "pay"]].describe(eps=40)
+    assert pj.consumed_privacy_budget() == spent
+    df[["age", "pay"]].median(eps=0.5)
+    assert pj.consumed_privacy_budget() != spent

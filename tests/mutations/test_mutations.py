@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from . import domains, rows, values
+from . import domains, rows, samples, values
 from .breaking import broken, caught
 
-MUTATIONS = [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS]
-CHECKS = [rows.both_ends, rows.order, domains.division_by_zero, domains.overflow, domains.rounding, values.constant_sum]
+MUTATIONS = [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS, *samples.MUTATIONS]
+CHECKS = [
+    samples.one_sample,
+    samples.twice,
+    samples.beside_its_table,
+    rows.both_ends,
+    rows.order,
+    domains.division_by_zero,
+    domains.overflow,
+    domains.rounding,
+    values.constant_sum,
+]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)

@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, wraps
 from typing import Any
+from zlib import crc32
 
 import hypothesis
 import polars as pl
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Engine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.cast import CALENDAR
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.distance import Distance
@@ -110,7 +113,36 @@ def engine(source: Source, table: Table, cache_bytes: int = 2**30, name: str | N
     """An engine that holds a table: the one that was chosen, or another."""
     found = ENGINES[name or _chosen](cache_bytes)
     found.hold(source, frame(source, table))
+    found.coins = RowCoins(source, table)  # type: ignore[attr-defined]
     return found
+
+
+class RowCoins(Coins):
+    """Coins of samples that go with the rows: rows that neighbours share have the same, as their law allows.
+
+    A column "drawn" says which rows are drawn, by any sample; without one it is a function of the row and the tag.
+    """
+
+    def __init__(self, source: Source, table: Table) -> None:
+        super().__init__()
+        names = [name for name, _ in source.dataset.columns]
+        self.at = names.index("drawn") if "drawn" in names else None
+        self.table = table
+
+    def drawn(self, sample: Sample) -> list[bool]:
+        if self.at is not None:
+            return [bool(row[self.at]) for row in self.table]
+        return [crc32(repr((row, sample.tag)).encode()) % 3 > 0 for row in self.table]
+
+    def numbers(self, sample: Sample, size: int) -> bytes:
+        return b"".join([bytes(4) if each else b"\xff" * 4 for each in self.drawn(sample)])
+
+    def number(self, sample: Sample, position: int) -> int:
+        return 0 if self.drawn(sample)[position] else 2**32 - 1
+
+    def term(self, sql: Any, sample: Sample, position: Any) -> Any:
+        kept = [sql.whole(i) for i, each in enumerate(self.drawn(sample)) if each]
+        return sql.among(position, kept) if kept else sql.truth(False)
 
 
 def carried(rows: Rows, column: Expr) -> Expr:

@@ -196,3 +196,11 @@ def test_absolute_values_of_groups_may_all_fall_where_their_sum_does_not_move():
         if c == -1:
             assert found["linf"] == apart.joint.linf == 2
     check_value(Absolute(Offset(counts, Fraction(-1))), LETTERS.pairs(3), LETTERS.source)
+
+
+def test_a_single_number_has_no_elements():
+    """Refused when the plan is made: an engine would fail, after the charge."""
+    number = Tally(SQUARE.source, (), None)
+    for make in (lambda: Total(number), lambda: Element(number, 0), lambda: ColumnStack((number, number), ("a", "b"))):
+        with pytest.raises(PlanError, match="no elements"):
+            make()

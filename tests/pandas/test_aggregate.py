@@ -144,3 +144,36 @@ def test_cut_without_labels_gives_numbers_and_a_number_of_bins_takes_the_public_
 def test_observed_groups_are_all_groups_and_that_is_said():
     with pytest.warns(pj.DPWarning, match="private"):
         assert pair(0)[1].groupby("c", observed=True).ngroups == 3
+
+
+def test_sizes_in_a_pivot_table_are_shown_once():
+    public, private = pair(3)
+    with without_noise():
+        found = private.pivot_table(index="c", columns="k", aggfunc="size", eps=1)
+    assert found.shape == (len(private["c"].domain.labels), 2)
+    assert found.to_numpy().sum() == public.dropna(subset=["c", "k"]).shape[0]
+
+
+def test_any_level_of_private_counts_can_be_unstacked():
+    _, private = pair(3)
+    counts = private.groupby(["c", "k"]).size()
+    with without_noise():
+        last, first = (counts.unstack(level).reveal(eps=1) for level in (-1, 0))
+        by_name = counts.unstack("c", fill_value=0).reveal(eps=1)
+    assert (last.T.to_numpy() == first.to_numpy()).all() and (first.to_numpy() == by_name.to_numpy()).all()
+
+
+def test_a_function_of_groups_is_refused_with_what_to_type():
+    df = opened(random_frame(1), budget=9)[["c", "i", "x"]].rename(columns={"c": "g", "i": "b", "x": "a"})
+    with pytest.raises(pj.DPError) as caught:
+        df.groupby("g")["b"].transform(lambda s: s.fillna(s.median(eps=1)))
+    for code in str(caught.value.do).split("`")[1::2]:
+        eval(code, {"df": df})  # noqa: S307
+    with pytest.raises(pj.DPError, match="eps"):
+        df.groupby("g")["b"].transform("mean")
+
+
+def test_what_describe_leaves_out_is_named():
+    table = opened(random_frame(1), budget=9)
+    with pytest.warns(pj.DPWarning, match="leaves out .*t"):
+        table[["i", "c", "t"]].describe(include="all", eps=1)

@@ -67,8 +67,18 @@ def names():
     rows = generate(2_000)
     df = pd.from_frame(rows, "patients", SCHEMA, budget=1e6)
     zcdp_df = pd.from_frame(rows, "patients_zcdp", SCHEMA, budget=pj.ZCDP(1e3))
+    approx_df = pd.from_frame(rows, "patients_approx", SCHEMA, budget=pj.ApproxDP(1e3, 0.1))
     visits = pd.from_frame(rows.assign(patient=range(len(rows))), "visits", SCHEMA, unit="patient", budget=1e6)
-    return {"df": df, "visits": visits, "zcdp_df": zcdp_df, "pd": pd, "pj": pj, "pandas": pandas, "warnings": warnings}
+    return {
+        "visits": visits,
+        "df": df,
+        "zcdp_df": zcdp_df,
+        "approx_df": approx_df,
+        "pd": pd,
+        "pj": pj,
+        "pandas": pandas,
+        "warnings": warnings,
+    }
 
 
 def run(function, names):

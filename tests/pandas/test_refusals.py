@@ -74,7 +74,6 @@ def test_every_public_name_of_the_pandas_module_works_or_is_refused_with_reason_
         (lambda d: pd.concat([d, d]), "not put together", ".merge("),
         (lambda d: pd.get_dummies(d["s"]), "private", "CategoricalDtype"),
         (lambda d: pd.qcut(d["i"], 4), "price", "eps="),
-        (lambda d: d["i"].sample(3), "not offered", "all rows"),
         (lambda d: d["i"].ffill(), "depends on all rows above", "fillna"),
         (lambda d: d["i"].interpolate(), "depends on all rows above", "fillna"),
         (lambda d: d["c"].factorize(), "would show which do", "map("),

@@ -6,7 +6,7 @@ import pytest
 
 import pandas
 import privjail as pj
-from tests.pandas.seen import opened, pair, random_frame, same
+from tests.pandas.seen import opened, pair, random_frame, same, without_noise
 
 SEEDS = range(2)
 
@@ -133,3 +133,20 @@ def test_columns_of_other_rows_are_never_aligned():
 def test_a_query_is_parsed_and_never_run(text):
     with pytest.raises(pj.PlanError):
         opened(random_frame(0)).query(text)
+
+
+def test_values_of_the_chosen_rows_can_be_assigned_to_them():
+    """df.loc[m, "a"] += 2: the new values are those of the rows that the condition keeps."""
+    public, private = pair(4)
+    public = public.copy()
+    chosen = public["i"].gt(0).fillna(False).astype(bool)
+    public.loc[chosen, "j"] += 2
+    public.loc[chosen, "i"] = public.loc[chosen, "j"] * 3
+    condition = private["i"] > 0
+    private.loc[condition, "j"] += 2
+    private.loc[condition, "i"] = private.loc[condition, "j"] * 3
+    with without_noise():
+        assert private["j"].clip(-99, 99).sum().reveal(eps=1) == public["j"].sum()
+        assert private["i"].clip(-999, 999).sum().reveal(eps=1) == public["i"].sum()
+    with pytest.raises(pj.DPError, match="do not belong"):
+        private.loc[condition, "j"] = private[private["i"] < 0]["j"]

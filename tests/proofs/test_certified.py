@@ -14,7 +14,15 @@ from typing import Any
 
 import pytest
 
+from privjail.budget.notions import PureDP
 from privjail.errors import DPError
+from privjail.mechanisms.laplace import Laplace
+from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.sample import Sample
+from privjail.ops.rows.source import Dataset, Source, Unit
+from privjail.plan.domain import IntDomain
+from privjail.release import Query
+from privjail.verify import certificate
 from privjail.verify.certified import check_certified, program
 from privjail.verify.checker import check
 
@@ -87,6 +95,15 @@ def test_it_never_accepts_what_python_refutes_and_says_what_it_cannot_check():
 
     assert {answer.verdict for answer in answers} <= {"ok", "cannot check"}
     assert all(answer.reason for answer in answers if answer.verdict == "cannot check")
+
+
+def test_samples_are_not_accepted():
+    """What a sample costs rests on coins, of which this checker knows nothing."""
+    source = Source(Dataset("s", "s", (("x", IntDomain(False, 0, 1)),), Unit()))
+    value = Tally(Sample(source, Fraction(1, 10), "one"), (), None)
+    made = certificate.of(Query(value, Laplace(Fraction(1))), {source.cells[0]: PureDP()})
+
+    assert check_certified([made]) == [("cannot check", "rows by sample")]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ for found in pkgutil.iter_modules(privjail.mechanisms.__path__):
 NOT_PROVED = {"Gaussian"}  # docs/machine-checked.md says so
 
 # These are no operations: a constant, and the names of parts of the data.
-PARTS_OF_PLANS = {"literal", "cell", "partition"}
+PARTS_OF_PLANS = {"literal", "cell", "partition", "draw"}
 OPS = sorted(
     kind for kind, cls in registry.items() if kind not in PARTS_OF_PLANS and cls.__module__.startswith("privjail.")
 )

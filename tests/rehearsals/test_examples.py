@@ -27,6 +27,8 @@ train, _, schema = census.write_files(".")
 demo.questions(pd.read_csv(train, schema=schema, budget=3))
 demo.tree(pd.read_csv(train, schema=schema, budget=3))
 """,
+    "numpy_pca": "import numpy_pca; numpy_pca.main(rows=200)",
+    "numpy_dpsgd": "import numpy_dpsgd; numpy_dpsgd.main(rows=200, rounds=2)",
 }
 
 RUN = """

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from privjail.curator.folder import JailFolder, renew_anchor
+from privjail.curator.folder import JailFolder
+from privjail.curator.keeping import renew_anchor
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.server.ledger import ledger as ledgers
 from privjail.server.ledger.checkpoint import pack, sha256, unpack

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from privjail.curator.folder import JailFolder, expect, renew_anchor
+from privjail.curator.folder import JailFolder
+from privjail.curator.keeping import expect, renew_anchor
 from privjail.errors import PlanError
 from privjail.server.ledger.anchor import Anchor, missing_entry
 from privjail.server.ledger.events import Event, LedgerError

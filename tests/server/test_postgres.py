@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from privjail.curator.folder import JailFolder, renew_anchor
+from privjail.curator.folder import JailFolder
+from privjail.curator.keeping import renew_anchor
 from privjail.errors import BudgetExceeded, DPError
 from privjail.server.ledger.events import VERSION, LedgerError, linked
 

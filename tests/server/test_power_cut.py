@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from privjail.curator.folder import JailFolder, renew_anchor
+from privjail.curator.folder import JailFolder
+from privjail.curator.keeping import renew_anchor
 from privjail.server.ledger import anchor
 from privjail.server.ledger.anchor import PAGE, Anchor, Note
 from privjail.server.ledger.events import LedgerError

@@ -305,7 +305,9 @@ def test_metrics_count_and_nothing_else(tmp_path: Path) -> None:
         session.disconnect()
 
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"privjail_[a-z_]+ \d+", line) for line in lines)
+    # A name, public labels (a data set, a kind of refusal, the edge of a bucket), and a number.
+    shape = r'privjail_[a-z_]+(\{[a-z]+="[\w.+:-]*"(,[a-z]+="[\w.+:-]*")*\})? [\d.e+-]+'
+    assert [line for line in lines if not re.fullmatch(shape, line)] == []
     assert (
         "privjail_releases_total 1" in lines and "privjail_refused_total 1" in lines and "privjail_sessions 1" in lines
     )
@@ -335,8 +337,9 @@ BANNED = {
 
 #: What a curator runs on programs that she was sent, on dummy data, before she grants anything; what runs published
 #: packages in environments of their own, to judge them; and what runs an analyst's own program in her process, on
-#: made-up rows. Not part of a jail.
+#: made-up rows. Not part of a jail. And the curator's own command, from the jail's settings, that sends an alert.
 AUDIT = {
+    SRC / "server" / "alerts.py",
     *(SRC / "verify" / f"{name}.py" for name in ("audit/auditor", "audit/run", "audit/taps", "checks/published")),
     SRC / "verify" / "certified.py",  # runs the checker that was extracted from the proofs
     SRC / "rehearsals" / "run.py",

@@ -46,6 +46,7 @@ from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
 from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Dataset, Population, Source, Unit
@@ -112,9 +113,11 @@ class Plans:
     def step(self) -> None:
         pick = self.pick
         rows, columns = pick.choice(self.tables[-3:])
-        kind = pick.randrange(13 if self.source.dataset.population else 10)
-        if kind >= 10:
-            rows, columns = self.persons_step(kind, rows, columns)
+        kind = pick.randrange(14 if self.source.dataset.population else 11)
+        if kind > 10:
+            rows, columns = self.persons_step(kind - 1, rows, columns)
+        elif kind == 10:
+            rows = Sample(rows, Fraction(1, pick.randint(1, 9)), pick.choice("ab"))
         elif kind < 4:
             condition = self.condition(columns)
             rows = keep(rows, condition) if pick.random() < 0.7 else Filter(rows, condition)
@@ -151,7 +154,11 @@ class Plans:
                     for name in columns}  # fmt: skip
             kept = {n: c if c is not None and type(c.domain) is type(columns[n].domain) else Aggregate(persons, "last", columns[n])
                     for n, c in some.items()}  # fmt: skip
-            return persons, {**kept, "who": persons.owner(), "n": Clip(Aggregate(persons, "size", None), Lit.of(0), Lit.of(2))}
+            return persons, {
+                **kept,
+                "who": persons.owner(),
+                "n": Clip(Aggregate(persons, "size", None), Lit.of(0), Lit.of(2)),
+            }
         other, theirs = self.persons, {name: Column(self.persons, name) for name, _ in PERSONS}
         if kind == 11 and pick.random() < 0.5:
             other = Filter(other, self.known(theirs))

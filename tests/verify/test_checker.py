@@ -93,8 +93,8 @@ def test_it_is_plain_enough_to_be_read() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-        # 280: the rules of private numbers, each with its reason, are one file
-        assert text.count("\n") <= 280 and max(map(len, text.splitlines())) <= 120, path.name
+        # 290: the rules of private numbers, each with its reason, are one file
+        assert text.count("\n") <= 290 and max(map(len, text.splitlines())) <= 120, path.name
         explained: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
@@ -106,8 +106,8 @@ def test_it_is_plain_enough_to_be_read() -> None:
             bool(line.strip()) and not line.lstrip().startswith("#") and i not in explained for i, line in lines
         )
 
-    # 1,380: insertions and deletions apart are two more facts of every table
-    assert code <= 1380, f"{code} lines besides docstrings, comments and blank ones"
+    # 1,600: insertions and deletions apart, persons and what is looked up of them, samples
+    assert code <= 1600, f"{code} lines besides docstrings, comments and blank ones"
 
 
 # -- broken rules
@@ -173,7 +173,7 @@ ENGINE = {
     "whole numbers compare as floats", "lengths of bytes", "amounts beyond the bounds",
     "a dot is everything", "a moment is a number of seconds", "a remainder by the engine's own operator",
     "a grid so fine that sums are rounded", "a missing key is the first one", "groups forget the order of rows",
-    "a slice counts from one", "truncation rounds to the nearest step",
+    "a slice counts from one", "truncation rounds to the nearest step", "a row is scaled to a longer one",
 }  # fmt: skip
 RULES = [m for m in [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS, *OURS] if m.name not in ENGINE]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from privjail.answers.laws import Exact, GaussianNoise, Interval, LaplaceNoise, Law, OtherNoise
 from privjail.errors import DPError, PlanError
 from privjail.mechanisms.gaussian import Gaussian
-from privjail.mechanisms.laplace import Laplace
+from privjail.mechanisms.laplace import Laplace, Ratio, calibrated
 from privjail.mechanisms.mechanism import Mechanism, public
 from privjail.plan.value import Value
 
@@ -129,11 +131,7 @@ def noise_of(value: Value, mechanism: Mechanism) -> Law:
     """The law of one element's noise, from public facts."""
     match mechanism:
         case Laplace():
-            calibration = mechanism.calibrate(value)
-            if not calibration.scale:
-                return Exact()
-            grid, scale = public(calibration.on.grid), public(calibration.scale * calibration.on.grid)
-            return LaplaceNoise(scale, grid, grid / 2 if calibration.on.coarser > 1 else 0.0)
+            return _laplace_facts(*mechanism.inputs_of_noise(value)).law
         case Gaussian():
             return GaussianNoise(public(mechanism.calibrate(value).sigma))
     try:
@@ -150,4 +148,16 @@ def laplace_noise(value: Value, mechanism: Mechanism) -> LaplaceNoise:
 
 def facts_of(value: Value, mechanism: Mechanism) -> Facts:
     """The facts of a number or vector that is released as it is."""
+    if isinstance(mechanism, Laplace):  # most releases
+        return _laplace_facts(*mechanism.inputs_of_noise(value))
     return Facts(price_of(mechanism), mechanism.kind, noise_of(value, mechanism))
+
+
+@lru_cache(maxsize=1024)
+def _laplace_facts(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> Facts:
+    price = Price(float(Fraction(*epsilon)))
+    calibration = calibrated(epsilon, distance, own, size)
+    if not calibration.scale:
+        return Facts(price, Laplace.kind, Exact())
+    grid, scale = public(calibration.on.grid), public(calibration.scale * calibration.on.grid)
+    return Facts(price, Laplace.kind, LaplaceNoise(scale, grid, grid / 2 if calibration.on.coarser > 1 else 0.0))

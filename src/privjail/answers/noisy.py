@@ -21,6 +21,8 @@ from typing import Any
 from privjail import records, session
 from privjail.answers.answer import Answer, Facts, facts_of
 from privjail.answers.laws import Exact, GaussianNoise, LaplaceNoise, Law
+from privjail.budget.amounts import amount
+from privjail.errors import PlanError, unbounded
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism, public
@@ -35,9 +37,14 @@ STILL = 20  # bits by which a part that cannot move is made larger than the othe
 MOST_ELEMENTS = 4096  # of a vector that is taken apart into its elements
 
 
-def release(value: Value, mechanism: Mechanism, weights: Sequence[Fraction] | None = None) -> tuple[Any, list[Facts]]:
-    """The noisy answer, one number or a flat list, and what is known about each number."""
-    if isinstance(mechanism, (Laplace, Gaussian)):
+def release(
+    value: Value, mechanism: Mechanism, weights: Sequence[Fraction] | None = None, *, as_it_is: bool = False
+) -> tuple[Any, list[Facts]]:
+    """The noisy answer, one number or a flat list, and what is known about each number.
+
+    ``as_it_is``: one scale of noise for all elements.
+    """
+    if isinstance(mechanism, (Laplace, Gaussian)) and not as_it_is:
         scaled, factors = equalised(value, weights)
         if scaled is not None:
             answers = session.release([Query(scaled, mechanism)])[0]
@@ -46,6 +53,19 @@ def release(value: Value, mechanism: Mechanism, weights: Sequence[Fraction] | No
     answer = session.release([Query(value, mechanism)])[0]
     facts = facts_of(value, mechanism)
     return _noted(answer, [facts] * (value.joint.size if value.index else 1))
+
+
+def at_scale(value: Value, scale: Any, kind: Any) -> Mechanism:
+    """Laplace or Gaussian noise of this scale (or standard deviation) on each element, at the price that it has."""
+    wide = amount(scale, "scale")
+    norm = value.joint.l2 if kind == "gaussian" else value.joint.l1
+    if kind not in (None, "laplace", "gaussian"):
+        raise PlanError("noise of a scale is 'laplace' or 'gaussian'", do='reveal(scale=10, mechanism="gaussian")')
+    if norm is None:
+        raise unbounded(str(value))
+    if not norm:
+        raise PlanError("this number is public: it needs no noise", plan=str(value), do="reveal(eps=1)")
+    return Gaussian(rho=norm * norm / (2 * wide * wide)) if kind == "gaussian" else Laplace(Fraction(norm) / wide)
 
 
 def _noted(answer: Any, facts: list[Facts]) -> tuple[Any, list[Facts]]:

@@ -33,7 +33,9 @@ def plot(x: Any, confidence: float = 0.95, ax: Any = None, **options: Any) -> An
         )
     errors = [[[low for low, _ in each], [high for _, high in each]] for each in ends]
     axes = _bars(numbers, errors, ax, options)
-    axes.set_title(axes.get_title() or f"bars: released; lines: where the truth is, with {confidence:.0%} probability")
+    first = axes.flat[0] if hasattr(axes, "flat") else axes  # with subplots=True there are several
+    title = f"bars: released; lines: where the truth is, with {confidence:.0%} probability"
+    first.set_title(first.get_title() or title)
     return axes
 
 
@@ -48,7 +50,7 @@ def _bars(numbers: Any, errors: Any, ax: Any, options: dict[str, Any]) -> Any:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
         raise PlanError("plots need matplotlib: it is not installed", do="pip install 'privjail-dp[plots]'") from None
-    if ax is None:
+    if ax is None and not options.get("subplots"):
         _, ax = plt.subplots()
     given = {"capsize": 3, **options}
     if isinstance(numbers, pd.Series):

@@ -4,6 +4,10 @@ cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. For pure ε:
 loss ε cost at most ε·η(p). Then all losses together are at most Σ own(p)·η(p), a linear form over the
 cells, whose largest value is the formula above (see plan/distance.py). A loss is at most ε·η(p) if
 the mechanism's loss is proportional to the distance, or if η(p) is 0 or 1; see release.py.
+
+A random sample s of a cell p, drawn at rate q, adds log(1 + q·(exp(cost(p/s)) - 1)) under pure ε, and cost(p/s) under
+other notions; see sampling.py. A block of a program has costs of its own notion below it, and adds its price; see
+blocks.py.
 """
 
 from __future__ import annotations
@@ -14,7 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from privjail.budget.blocks import limit_and_price
 from privjail.budget.notions import Cost, Notion, PureDP
+from privjail.budget.sampling import amplified, rate_of
 from privjail.errors import BudgetError, BudgetExceeded
 from privjail.plan.cells import Address, Cell, Step
 
@@ -36,10 +42,14 @@ class Branch:
 
 @dataclass
 class CostTree:
-    """cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. Costs only grow."""
+    """cost(p) = own(p) + Σ_g maxₖ cost(p/g=k), component by component. Costs only grow.
+
+    ``amplifies``: whether a random sample costs its table less than it costs itself.
+    """
 
     zero: Cost
     whole: Branch = field(default_factory=Branch)
+    amplifies: bool = False
 
     @property
     def total(self) -> Cost:
@@ -61,23 +71,6 @@ class CostTree:
         costs: list[tuple[Branch, Cost | None]] = []
         bests: list[tuple[Branch, str, Cost | None]] = []
         growth = cost
-        for depth in range(len(address), -1, -1):
-            cell = path[depth]
-            costs.append((cell, cell.cost))
-            after = cell.cost = growth if cell.cost is None else plus(cell.cost, growth)
-            if not depth:
-                break
-            above, partition = path[depth - 1], address[depth - 1][0]
-            known = above.best.get(partition)
-            if known is None:  # the first of these siblings: all that it costs is new
-                better = growth = after
-            else:
-                better = tuple(map(max, known, after))
-                if better == known:
-                    break
-                growth = tuple([x - y for x, y in zip(better, known, strict=True)])
-            bests.append((above, partition, known))
-            above.best[partition] = better
 
         def undo() -> None:
             for cell, before in costs:
@@ -92,7 +85,42 @@ class CostTree:
                     del above.below[step]
                     break
 
+        for depth in range(len(address), -1, -1):
+            cell = path[depth]
+            costs.append((cell, cell.cost))
+            after = cell.cost = growth if cell.cost is None else plus(cell.cost, growth)
+            if not depth:
+                break
+            above, partition = path[depth - 1], address[depth - 1][0]
+            passed = self._passed(partition, after)
+            if passed is None:
+                undo()
+                raise BudgetExceeded(
+                    "this would spend more than the block of this program has; nothing was charged",
+                    do="use less noise only where it matters, or open a block with a larger eps or rho",
+                )
+            known = above.best.get(partition)
+            if known is None:  # the first of these siblings: all that it costs is new
+                better = growth = passed
+            else:
+                better = tuple(map(max, known, passed))
+                if better == known:
+                    break
+                growth = tuple([x - y for x, y in zip(better, known, strict=True)])
+            bests.append((above, partition, known))
+            above.best[partition] = better
         return undo
+
+    def _passed(self, partition: str, cost: Cost) -> Cost | None:
+        """What a cell above counts for one below it; None if the one below is a block that is over its limit."""
+        if " " not in partition:  # the hash of an expression: no sample, and no block
+            return cost
+        block = limit_and_price(partition)
+        if block is not None:
+            limit, price = block
+            return None if any([x > most for x, most in zip(cost, limit, strict=True)]) else price
+        rate = rate_of(partition) if self.amplifies else None
+        return cost if rate is None else (amplified(cost[0], rate),)
 
 
 @dataclass
@@ -105,7 +133,7 @@ class Account:
     tree: CostTree = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tree = CostTree(self.notion.zero())
+        self.tree = CostTree(self.notion.zero(), amplifies=self.notion.amplifies)
 
     def total(self) -> Cost:
         return self.tree.total
@@ -147,15 +175,33 @@ class Ledger:
     def charge(self, charges: list[Charge]) -> None:
         """Spend all of this, or nothing and raise BudgetExceeded."""
         with self._lock:
-            undo: list[Callable[[], None]] = []
+            self._spend(charges)
+
+    def check(self, charges: list[Charge]) -> None:
+        """Raise what ``charge`` would raise, and spend nothing."""
+        with self._lock:
+            self._spend(charges)()
+
+    def _spend(self, charges: list[Charge]) -> Callable[[], None]:
+        """Spend all of this, or nothing and raise BudgetExceeded; returns how to take it back."""
+        undo: list[Callable[[], None]] = []
+
+        def take_back() -> None:
+            for step in reversed(undo):
+                step()
+
+        try:
             for cell, cost in charges:
                 undo.append(self._accounts[cell.root].tree.add(cell.address, cost))
-            for root in {cell.root: None for cell, _ in charges}:
-                problem = self._problem(self._accounts[root])
-                if problem is not None:
-                    for step in reversed(undo):
-                        step()
-                    raise problem
+        except BudgetExceeded:  # of a block
+            take_back()
+            raise
+        for root in {cell.root: None for cell, _ in charges}:
+            problem = self._problem(self._accounts[root])
+            if problem is not None:
+                take_back()
+                raise problem
+        return take_back
 
     def _problem(self, account: Account) -> BudgetExceeded | None:
         total, notion = account.total(), account.notion

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from privjail.budget.amounts import amount, float_up, probability
 from privjail.errors import BudgetError
@@ -40,6 +40,9 @@ class Notion:
     """A notion of privacy, with the limit that the curator set (None: nothing is refused)."""
 
     limit: Cost | None
+
+    #: Whether random samples cost less than their tables; proved for pure ε only (budget/sampling.py).
+    amplifies: ClassVar[bool] = False
 
     def cost(self, loss: Loss) -> Cost:
         raise TypeError
@@ -70,6 +73,8 @@ class Notion:
 @dataclass(frozen=True)
 class PureDP(Notion):
     """ε-differential privacy: losses add up."""
+
+    amplifies = True
 
     def __init__(self, eps: Any = None) -> None:
         object.__setattr__(self, "limit", None if eps is None else (amount(eps, "the budget"),))

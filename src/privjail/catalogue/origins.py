@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 from collections.abc import Iterator
@@ -89,7 +90,25 @@ def remarks(origin: dict[str, Any]) -> list[str]:
     """What a curator should know about an origin."""
     if "query" in origin and not re.search(r"\border\s+by\b", origin["query"], re.IGNORECASE):
         return ["the query has no ORDER BY: the rows come in whatever order the database gives them"]
-    return []
+    return csv_remarks(Path(origin["place"])) if origin["kind"] == "csv" else []
+
+
+def csv_remarks(path: Path) -> list[str]:
+    """What looks wrong about a CSV file: another separator, another encoding. The header is public."""
+    with path.open("rb") as file:
+        start = file.read(2**20)
+    header = start.partition(b"\n")[0].decode("utf-8", "replace")
+    found = []
+    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if "," not in header and mark in header:
+            found.append(f"the header of {path.name!r} has {name} and no commas: columns are separated by commas here")
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # which may end inside a letter
+    except UnicodeDecodeError:
+        found.append(
+            f"{path.name!r} is not UTF-8, so letters such as é are lost; if it is Latin-1: iconv -f latin1 -t utf8"
+        )
+    return found
 
 
 def fingerprint(origin: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from privjail.budget.notions import Cost
 from privjail.errors import BudgetError, PlanError
-from privjail.server.ledger.state import DatasetEntry, State
+from privjail.server.ledger.state import ANALYST, ROLES, DatasetEntry, State
 from privjail.server.rights import Gain, amount
 
 #: A name is used as a file name and as an argument of commands: no path, no option, nothing that a shell expands.
@@ -48,6 +48,26 @@ def check_open(state: State, name: str) -> DatasetEntry:
 def the_user(state: State, name: str) -> None:
     if name not in state.users:
         raise PlanError(f"there is no user {name!r}", do=f"privjail user add {name}")
+
+
+def the_analyst(state: State, name: str) -> None:
+    """A user who may be granted a budget."""
+    the_user(state, name)
+    role = state.users[name].role
+    if role != ANALYST:
+        raise PlanError(f"{name!r} is {a_role(role)}: only analysts spend", do="add another user for that")
+
+
+def a_role(role: str) -> str:
+    return f"an {role}" if role[0] in "aeiou" else f"a {role}"
+
+
+def check_role(state: State, name: str, role: str) -> None:
+    """A role that there is, and that fits what the user has: who holds grants is an analyst."""
+    if role not in ROLES:
+        raise PlanError(f"there is no role {role!r}", do=f"use one of {', '.join(ROLES)}")
+    if role != ANALYST and any(kind == "user" and who == name for kind, who, _ in state.limits):
+        raise PlanError(f"{name!r} has grants, which only analysts have", do="revoke them first, or add another user")
 
 
 def the_group(state: State, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import getpass
 import json
@@ -9,32 +10,37 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privjail.budget.notions import NOTIONS, Cost, Notion, RenyiDP, name_of
+from privjail.budget.notions import NOTIONS, name_of
 from privjail.curator.checks import (
     check_change_of_cap,
     check_name,
     check_new,
     check_open,
+    check_role,
     check_widening,
     need_reason,
+    the_analyst,
     the_dataset,
     the_group,
     the_user,
 )
+from privjail.curator.given import limit_under, new_limit, schema_dict
 from privjail.engines.choice import check_engine, stored_bytes
 from privjail.errors import BudgetError, PlanError, SchemaError
-from privjail.server.ledger.events import VERSION, Event, LedgerError, checked, other_version, texts
+from privjail.server.ledger.events import VERSION, Event, checked, other_version, texts
 from privjail.server.ledger.history import Checked
 from privjail.server.ledger.ledger import DurableLedger
-from privjail.server.ledger.state import Scope, State
+from privjail.server.ledger.state import ANALYST, Scope, State
 from privjail.server.ledger.store import open_store
-from privjail.server.rights import Gain, amount, gains
+from privjail.server.rights import Gain, amount, gains, preview
 from privjail.server.tls import make_certificates, user_certificate
 from privjail.server.tokens import token_hash
+
+LAYOUT = 2  # of the folder; 2: a server certificate apart from the pinned authority, and a security log
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -51,6 +57,15 @@ def read_config(path: Path) -> dict[str, Any]:
     return dict(config)
 
 
+@dataclass(frozen=True)
+class Tried:
+    """A decision that was tried and not written: its entry, and the state before and after it."""
+
+    body: dict[str, Any]
+    before: State
+    after: State
+
+
 class JailFolder:
     """The folder that `privjail init` makes. All other commands change it through the ledger."""
 
@@ -58,6 +73,17 @@ class JailFolder:
         self.path = path
         self.config = read_config(path)
         self.ledger = DurableLedger(open_store(path, self.config.get("ledger_url")))
+        self.by = _curator()
+        self.reason: str | None = None
+        self.tried: Tried | None = None  # by ``acting`` with ``dry``: the decision that was tried last
+
+    def acting(self, by: str, reason: str | None = None, dry: bool = False) -> JailFolder:
+        """The same jail, with decisions in another name and for a reason; ``dry``: they are tried, and not written."""
+        other = copy.copy(self)
+        other.by, other.reason, other._dry = by, reason, dry
+        return other
+
+    _dry = False
 
     @property
     def state(self) -> State:
@@ -95,14 +121,17 @@ class JailFolder:
         return self.ledger.check(found_right, before)
 
     @staticmethod
-    def init(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> JailFolder:
+    def init(
+        path: Path, hosts: list[str], address: str, ledger_url: str | None, like: Path | None = None
+    ) -> JailFolder:
+        """Make a jail. ``like``: another jail whose certificates and settings it shares, to stand behind one name."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             known = "is a jail already" if (path / "jail.json").exists() else "exists and is not empty"
             raise PlanError(f"{str(path)!r} {known}", do="name a folder that does not exist yet")
         path.mkdir(parents=True, exist_ok=True)
         os.chmod(path, 0o700)
         try:
-            _furnish(path, hosts, address, ledger_url)
+            _furnish(path, hosts, address, ledger_url, like)
         except BaseException:
             shutil.rmtree(path)  # it was empty
             raise
@@ -116,13 +145,25 @@ class JailFolder:
         found: list[Gain] = []
 
         def decide(state: State) -> dict[str, Any]:
-            body = {**make(state), "by": _curator()}
+            body = {**make(state), "by": self.by}
+            if self.reason and not body.get("reason"):
+                body["reason"] = self.reason
             found[:] = gains(state, body)
+            if self._dry:
+                self.tried = Tried(body, state, preview(state, body))
             widened = check_widening(body, found, widen)
             return {**body, "widens": widened} if widened else body
 
-        self.ledger.decide(decide)
+        if self._dry:
+            decide(self.state)
+        else:
+            self.ledger.decide(decide)
         return found
+
+    @property
+    def after(self) -> State:
+        """The state with the last decision, even if it was only tried."""
+        return self.state if self.tried is None else self.tried.after
 
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
@@ -135,7 +176,7 @@ class JailFolder:
         check_new(name, self.state)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
-        limit = _new_limit(notion, budget)
+        limit = new_limit(notion, budget)
         check_engine(engine)
         origin = origin_of(file, kind, query)
         text = schema if isinstance(schema, dict) else schema_dict(schema)
@@ -164,7 +205,7 @@ class JailFolder:
         check_name(name)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
-        limit = _new_limit(notion, budget)
+        limit = new_limit(notion, budget)
         body = {"type": "dataset", "name": name, "origin": {"kind": "population"}, "schema": {}, "unit": [None, 1],
                 "engine": None, "notion": notion, "limit": texts(limit), "fingerprint": "", "columns": []}  # fmt: skip
 
@@ -249,8 +290,10 @@ class JailFolder:
 
         self._decide(make)
 
-    def add_user(self, name: str, days: int | None, mutual: bool = False) -> dict[str, Any]:
-        """Add a user, or give her a new token; returns the contents of her connection file."""
+    def add_user(
+        self, name: str, days: int | None, mutual: bool = False, role: str | None = None
+    ) -> dict[str, Any]:  # fmt: skip
+        """Add a user, or give her a new token; returns the contents of her connection file. Her role stays as it is."""
         check_name(name)
         token = secrets.token_urlsafe(32)
         expires = None
@@ -267,7 +310,13 @@ class JailFolder:
             key, certificate = user_certificate(self.path, name)
             file |= {"key": key.decode(), "user_certificate": certificate.decode()}
         body = {"type": "user", "name": name, "token": token_hash(token), "expires": expires}
-        self._decide(lambda state: body)
+
+        def make(state: State) -> dict[str, Any]:
+            had = state.users[name].role if name in state.users else ANALYST
+            check_role(state, name, role or had)
+            return body if (role or had) == ANALYST else {**body, "role": role or had}
+
+        self._decide(make)
         return file
 
     def pardon(self, name: str, reason: str | None) -> None:
@@ -275,7 +324,7 @@ class JailFolder:
 
         def make(state: State) -> dict[str, Any]:
             the_user(state, name)
-            need_reason(reason, "pardoning a user after failures inside the jail")
+            need_reason(reason or self.reason, "pardoning a user after failures inside the jail")
             return {"type": "pardon", "name": name, "reason": reason}
 
         self._decide(make)
@@ -291,11 +340,16 @@ class JailFolder:
 
         return [str(gain) for gain in self._decide(make, widen)]
 
-    def grant(self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None) -> list[str]:
-        """Set what a user or a group may spend on a data set; returns warnings. Raising it needs a reason."""
+    def grant(
+        self, who: str, dataset: str, budget: list[Any], group: bool, reason: str | None, wish: int | None = None
+    ) -> list[str]:  # fmt: skip
+        """Set what a user or a group may spend on a data set; returns warnings. Raising it needs a reason.
+
+        ``wish``: the number of the analyst's request that is granted by this.
+        """
         scope = ("group" if group else "user", who, dataset)
-        gained = self._limit(scope, budget, reason)
-        state = self.state
+        gained = self._limit(scope, budget, reason or self.reason, wish=wish)
+        state = self.after
         cap, limit = state.limits[("dataset", "", dataset)], state.limits[scope]
         warnings = []
         if cap is not None and limit is not None and any(x > most for x, most in zip(limit, cap, strict=True)):
@@ -307,18 +361,20 @@ class JailFolder:
 
     def raise_budget(self, dataset: str, budget: list[Any], reason: str | None) -> list[str]:
         """Raise the hard cap of a data set; returns warnings."""
-        return [str(gain) for gain in self._limit(("dataset", "", dataset), budget, reason, "--raise")]
+        return [str(gain) for gain in self._limit(("dataset", "", dataset), budget, reason or self.reason, "--raise")]
 
     def lower_budget(self, dataset: str, budget: list[Any], reason: str | None) -> None:
         """Lower the hard cap of a data set, at most to what is spent."""
-        self._limit(("dataset", "", dataset), budget, reason, "--lower")
+        self._limit(("dataset", "", dataset), budget, reason or self.reason, "--lower")
 
-    def _limit(self, scope: Scope, budget: list[Any], reason: str | None, cap: str = "") -> list[Gain]:
+    def _limit(
+        self, scope: Scope, budget: list[Any], reason: str | None, cap: str = "", wish: int | None = None
+    ) -> list[Gain]:  # fmt: skip
         kind, who, dataset = scope
 
         def make(state: State) -> dict[str, Any]:
             if kind == "user":
-                the_user(state, who)
+                the_analyst(state, who)
             elif kind == "group":
                 the_group(state, who)
             entry = check_open(state, dataset)
@@ -326,7 +382,7 @@ class JailFolder:
                 raise PlanError(
                     f"{dataset!r} has no budget of its own", do=f"set that of its population, {entry.population!r}"
                 )
-            limit = _limit_under(entry.notion, budget)
+            limit = limit_under(entry.notion, budget)
             before = state.former.get(scope)
             if cap and before is not None:
                 check_change_of_cap(cap, dataset, before, limit, state.total(scope))
@@ -334,8 +390,9 @@ class JailFolder:
                 need_reason(reason, "lowering a budget")
             elif before is not None and any(new > old for new, old in zip(limit, before, strict=True)):
                 need_reason(reason, "raising a budget")
-            return {"type": "limit", "scope": kind, "who": who, "dataset": dataset, "limit": texts(limit),
+            body = {"type": "limit", "scope": kind, "who": who, "dataset": dataset, "limit": texts(limit),
                     "reason": reason}  # fmt: skip
+            return body if wish is None else {**body, "wish": wish}
 
         return self._decide(make)
 
@@ -359,37 +416,20 @@ class JailFolder:
         return warnings + [str(gain) for gain in self._decide(make, widen)]
 
 
-def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None) -> None:
-    make_certificates(path, hosts)
+def _furnish(path: Path, hosts: list[str], address: str, ledger_url: str | None, like: Path | None = None) -> None:
+    if like is None:
+        make_certificates(path, hosts)
+    else:
+        for name in ("jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem"):
+            if (like / name).is_file():
+                shutil.copy2(like / name, path / name)
     ledger = DurableLedger(open_store(path, ledger_url, new=True))
     if not ledger.entries:  # a jail may join others whose ledger is there
         ledger.record({"type": "init", "version": VERSION, "id": secrets.token_hex(16), "by": _curator()})
     ledger.close()
-    config = {"version": VERSION, "address": address, "ledger_url": ledger_url}
+    config = {"version": VERSION, "layout": LAYOUT, "address": address, "ledger_url": ledger_url}
     with open(os.open(path / "jail.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(config, file, indent=1)
-
-
-def renew_anchor(path: Path, reason: str) -> None:
-    """Accept the ledger as the newest copy, on the curator's word and with a reason."""
-    need_reason(reason, "renewing an anchor")
-    config = read_config(path)
-    store = open_store(path, config.get("ledger_url"))
-    store.renew_anchor()
-    store.close()
-    JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
-
-
-def expect(folder: JailFolder, given: str) -> None:
-    """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
-    seq, _, head = given.partition(":")
-    if not seq.isdigit() or not head:
-        raise PlanError(f"{given!r} is not an entry", do="give it as privjail verify prints it: SEQ:HASH")
-    if folder.ledger.hash_of(int(seq)) != head:
-        raise LedgerError(
-            f"the ledger does not contain the entry {seq} that you gave: it was rolled back or replaced",
-            do="put the newest copy of the ledger back",
-        )
 
 
 def _curator() -> str:
@@ -397,40 +437,3 @@ def _curator() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # no name for this user id
         return str(os.getuid())
-
-
-def _new_limit(notion: str, budget: list[Any]) -> Cost:
-    """The numbers of a new data set's budget as the ledger stores them: ε; ε and δ; or ρ."""
-    needs = 2 if notion in ("approx", "renyi") else 1
-    if len(budget) != needs:
-        wanted = "eps,delta" if needs == 2 else "one number"
-        raise BudgetError(f"a {notion} budget is {wanted}, got {len(budget)} numbers", do="e.g. --budget 1.0,1e-6")
-    NOTIONS[notion](*budget)
-    return tuple(Fraction(b) for b in budget)
-
-
-def _limit_under(notion: Notion, budget: list[Any]) -> Cost:
-    """A limit on a data set whose notion is already fixed."""
-    if isinstance(notion, RenyiDP) and len(budget) == 2:
-        # The Rényi order is fixed: the limit is the divergence at that order that ε and δ allow.
-        return notion.room(*budget)
-    if len(budget) != len(notion.zero()) or isinstance(notion, RenyiDP):
-        wanted = "eps,delta" if isinstance(notion, RenyiDP) or len(notion.zero()) == 2 else "one number"
-        raise BudgetError(f"a budget under {notion} is {wanted}, got {len(budget)} numbers")
-    limit = NOTIONS[name_of(notion)](*budget).limit
-    assert limit is not None
-    return limit
-
-
-def schema_dict(schema: Any) -> dict[str, Any]:
-    """A schema file as a plain dictionary that the ledger can hold."""
-    from privjail.catalogue.schema import _load, read_schema
-
-    if schema is None:
-        return {}
-    loaded = _load(Path(schema))
-    read_schema(loaded)
-    if not isinstance(loaded, dict):
-        raise SchemaError("a schema must be a table of columns")
-    out: dict[str, Any] = json.loads(json.dumps(loaded, default=str))
-    return out

@@ -37,7 +37,9 @@ class Report:
     dropped: int
 
 
-def check(frame: pl.DataFrame, path: Path, unit: str | None = None, most_rows: int | None = None) -> Report:
+def check(
+    frame: pl.DataFrame, path: Path | dict[str, Any], unit: str | None = None, most_rows: int | None = None
+) -> Report:
     """Enforce a schema step by step, and count what each step changes."""
     if most_rows is not None and (unit is None or most_rows < 1):
         raise SchemaError("--max-rows-per-unit needs --unit, and a number of at least 1")

@@ -10,7 +10,10 @@ import polars as pl
 
 from privjail.catalogue.files import read_csv_text, read_parquet_frame
 from privjail.catalogue.load import enforce
+from privjail.catalogue.origins import fetch, origin_of, remarks
 from privjail.catalogue.schema import ColumnSchema
+from privjail.engines.polars.disk import OnDisk
+from privjail.errors import SchemaError
 from privjail.ops.rows.source import Unit
 from privjail.plan.domain import Domain, FloatDomain, IntDomain, TimeDomain
 
@@ -30,6 +33,15 @@ def read_raw(path: Path) -> pl.DataFrame:
     if path.suffix.lower() in (".parquet", ".pq"):
         return read_parquet_frame(path)
     return read_csv_text(path)
+
+
+def read_any(given: str, kind: str | None = None, query: str | None = None) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of a file, a folder or a database, as a data set would have them, and what looks wrong about them."""
+    origin = origin_of(given, kind, query)
+    if origin["kind"] == "held":
+        raise SchemaError("ingested data has its schema with it", do="draft from what it was made of")
+    rows = fetch(origin, Path())
+    return rows.lazy().collect() if isinstance(rows, OnDisk) else rows, remarks(origin)
 
 
 def draft(frame: pl.DataFrame) -> dict[str, Entry]:

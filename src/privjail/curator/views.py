@@ -13,8 +13,9 @@ from privjail.budget.notions import Cost, Notion
 from privjail.curator.checks import the_dataset
 from privjail.curator.folder import JailFolder
 from privjail.engines.choice import choose
-from privjail.server.ledger.events import amounts
-from privjail.server.ledger.state import State
+from privjail.server.ledger.events import Event, amounts
+from privjail.server.ledger.rules import Rule
+from privjail.server.ledger.state import ANALYST, State
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class User:
     groups: tuple[str, ...]
     expires: str | None
     revoked: bool
+    role: str = ANALYST
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def data_sets(state: State) -> list[DataSet]:
 
 
 def users(state: State) -> list[User]:
-    return [User(u.name, tuple(state.groups_of(u.name)), u.expires, u.revoked) for u in state.users.values()]
+    return [User(u.name, tuple(state.groups_of(u.name)), u.expires, u.revoked, u.role) for u in state.users.values()]
 
 
 def groups(state: State) -> list[Group]:
@@ -111,6 +113,82 @@ def budgets(state: State, dataset: str | None = None) -> list[Budget]:
     return found
 
 
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the log with all that may be shown of it: the program in words, never an answer."""
+
+    line: LogLine
+    datasets: tuple[str, ...]
+    reason: str | None
+    program: tuple[tuple[str, str], ...]  # values and mechanisms
+    charges: tuple[tuple[str, str], ...]  # data sets and costs
+    certificate: str | None  # its SHA-256, if one was made
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which entries are looked for. Empty: all of them. Dates are ISO dates, both included."""
+
+    who: str = ""
+    dataset: str = ""
+    what: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+
+    def fits(self, entry: Entry) -> bool:
+        line = entry.line
+        day = (line.at or "")[:10]
+        words = f"{line.details} {entry.reason or ''} {line.by or ''} {line.who or ''}".lower()
+        return (
+            (not self.who or self.who in (line.who, line.by))
+            and (not self.dataset or self.dataset in entry.datasets)
+            and (not self.what or self.what == line.what)
+            and (not self.text or self.text.lower() in words)
+            and (not self.since or day >= self.since)
+            and (not self.until or day <= self.until)
+        )
+
+
+PROGRAM_HIDDEN = "(programs are not shown to this role)"
+
+
+def entry(event: Event, state: State, programs: bool = True) -> Entry:
+    """One entry. Without ``programs``, what was asked is left out."""
+    body = event.body
+    known = [body.get("dataset") or (body.get("name") if body["type"] in ("dataset", "remove", "freeze") else None)]
+    charges = tuple((d, ", ".join(c)) for d, _, c in body.get("charges", ()))
+    told = details(body, state)
+    if body["type"] == "charge" and not programs:
+        told = "; ".join(f"{d}: {c}" for d, c in charges) + f" {PROGRAM_HIDDEN}"
+    who = body.get("user") or body.get("who") or body.get("name")
+    return Entry(
+        LogLine(event.seq, body.get("at"), body["type"], who, told, body.get("by")),
+        tuple(sorted({d for d in (*known, *(d for d, _ in charges)) if d})),
+        body.get("reason"),
+        tuple((v, m) for v, m in body.get("program", ())) if programs else (),
+        charges,
+        body.get("certificate") if programs else None,
+    )
+
+
+def search(folder: JailFolder, wanted: Filter, before: int | None, most: int, programs: bool = True) -> list[Entry]:
+    """The newest entries that fit, newest first; ``before``: only those with smaller numbers."""
+    state = folder.state
+    last = folder.ledger.entries if before is None else before - 1
+    found: list[Entry] = []
+    while last > 0 and len(found) < most:
+        first = max(1, last - WINDOW + 1)
+        for event in reversed(folder.ledger.window(first, last)):
+            if event.body["type"] not in HIDDEN:
+                each = entry(event, state, programs)
+                if wanted.fits(each):
+                    found.append(each)
+        last = first - 1
+    return found[:most]
+
+
+WINDOW = 500  # entries that a search reads at a time
 HIDDEN = ("answer", "checkpoint")  # entries that the log does not show: they say nothing of what was done
 
 
@@ -141,17 +219,38 @@ def details(body: dict[str, Any], state: State) -> str:
             return f"{cost} for {asked}"
         case "limit":
             who = " ".join(part for part in (body["scope"], body["who"]) if part)
+            because += f" (asked for in entry {body['wish']})" if body.get("wish") else ""
             given = amounts(body["limit"])
             limit = None if given is None else state.datasets[body["dataset"]].notion.spelled(given)
             return f"{who} may spend {limit} on {body['dataset']}{because}"
         case "dataset":
             return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
         case "user":
-            return f"until {body['expires']}"
+            return f"{body.get('role', ANALYST)}, until {body['expires']}{because}"
         case "revoke":
-            return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened
+            return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened + because
         case "group":
-            return ", ".join(body["members"]) + widened
+            return ", ".join(body["members"]) + widened + because
+        case "settings":
+            return (
+                f"alerts: {', '.join(body['alerts']) or 'off'}" if "alerts" in body else f"rotated: {body['rotated']}"
+            )
+        case "restored":
+            return (
+                f"from a backup that ends at {body['head']}"
+                + ("" if body["newest"] else ", maybe not the newest")
+                + because
+            )
+        case "upgrade":
+            return f"from layout {body['from']} to {body['to']}"
+        case "freeze":
+            return ("answers nobody" if body["frozen"] else "answers again") + because
+        case "rule":
+            return f"{body['dataset']}: {Rule.read(body['rule'])}{because}"
+        case "wish":
+            return f"asks for {body['budget']} on {body['dataset']}{because}"
+        case "decline":
+            return f"request {body['wish']} for {body['dataset']} declined{because}"
         case "given_up" | "failed" | "repeat":
             return f"request {body['request']}"
     return because.strip()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held, check_held, columns_of
 from privjail.ops.columns.carried import Carried
@@ -16,6 +17,7 @@ from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr, column_steps
@@ -28,6 +30,7 @@ class ReferenceEngine(Engine):
     def __init__(self, cache_bytes: int = 0) -> None:
         self._held: dict[Source, dict[str, list[Any]]] = {}
         self._nothing = Cache(cache_bytes)
+        self.coins = Coins()
 
     @property
     def cache(self) -> Cache:
@@ -35,6 +38,7 @@ class ReferenceEngine(Engine):
 
     def hold(self, source: Source, data: Held) -> None:
         check_held(source.dataset, data)
+        self.coins.renew(source)
         self._held[source] = columns_of(data)
 
     def tally(self, tally: Tally) -> Answer:
@@ -68,6 +72,8 @@ class ReferenceEngine(Engine):
     def _step(self, step: Rows, before: list[int]) -> list[int]:
         """The rows that one step keeps of those before it."""
         assert step.parent is not None
+        if isinstance(step, Sample):
+            return step.python(before, [self.coins.number(step, i) for i in range(self._size(step.base))])
         return step.python(before, *(self._taken(each, step.parent, before) for each in step.inputs))
 
     def _size(self, base: Rows) -> int:

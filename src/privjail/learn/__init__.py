@@ -8,7 +8,7 @@ model.predict(public_table)
 from __future__ import annotations
 
 from privjail.learn.additive import AdditiveClassifier, LogisticRegression
-from privjail.learn.bayes import CategoricalNB
+from privjail.learn.bayes import CategoricalNB, GaussianNB
 from privjail.learn.clusters import KMeans
 from privjail.learn.linear import PCA, LinearRegression, Ridge, StandardScaler
 from privjail.learn.spending import rho_for
@@ -18,6 +18,7 @@ __all__ = [
     "AdditiveClassifier",
     "CategoricalNB",
     "DecisionTreeClassifier",
+    "GaussianNB",
     "KMeans",
     "LinearRegression",
     "LogisticRegression",

@@ -9,7 +9,7 @@ import numpy as np
 from privjail.errors import PlanError
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, indicator, target_of
 from privjail.learn.bins import Bins, bins_of
-from privjail.learn.shrink import linear_covariances, shrunk_step, smooth_covariances
+from privjail.learn.shrink import linear_covariances, shrunk_steps, smooth_covariances
 from privjail.learn.spending import Spending
 from privjail.numpy.elementwise import sigmoid
 from privjail.ops.columns.arithmetic import Arithmetic
@@ -53,6 +53,8 @@ class AdditiveModel(Classifier):
         if len(classes) != 2:
             raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
         spending = Spending.of(eps, delta, rho, rows)
+        if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
+            raise PlanError("rounds is a whole number from 1")
         fitting = Fitting(self, rows, columns, target, classes, spending)
         fitting.run(fitting.rounds if self.rounds is None else self.rounds)
         self.classes_ = np.array(classes)
@@ -90,34 +92,45 @@ class AdditiveClassifier(AdditiveModel):
 
 
 class LogisticRegression(AdditiveModel):
-    """Logistic regression: numbers enter linearly, amounts (see bins.py) also with their logarithm, categories one-hot.
+    """Logistic regression: categories enter one-hot; numbers with their square, or linearly for ``degree=1``.
 
+    Amounts (see bins.py) enter linearly, with their logarithm, and with whether they are above the lowest value.
     ``coef_`` holds what each bin of a column adds to the log odds.
 
     >>> model = learn.LogisticRegression().fit(df[["age", "ward"]], df["sex"], eps=1)
     """
 
+    def __init__(self, degree: int = 2, rounds: int | None = None, bins: int | None = None) -> None:
+        super().__init__(rounds, bins)
+        self.degree = degree
+
     def _covariances(self, bins: Bins) -> list[Any]:
         if bins.labels:
             return smooth_covariances(bins.size, bins.known, False)
-        return linear_covariances(bins.scales(), bins.known)
+        return linear_covariances(bins.scales(self.degree), bins.known)
 
     @property
     def coef_(self) -> dict[Any, Any]:
         return self.tables_
 
 
-def default_rounds(spending: Spending) -> tuple[int, int]:
-    """The rule for the number of rounds, and of bins, from the price alone: little budget buys few numbers.
+LOOK = 0.01  # the share of the price that tells how many rows there are
+RULE = {  # share of the rows that the noise of one table makes up -> rounds, bins; for pure ε and for Gaussian noise
+    True: ((0.03, 1, 4), (0.01, 1, 8), (2.1e-3, 1, 16), (4.3e-4, 2, 32), (8.6e-5, 4, 32), (0.0, 8, 32)),
+    False: ((0.03, 1, 4), (0.01, 1, 8), (2.9e-3, 1, 16), (1.7e-3, 2, 32), (9.2e-4, 4, 32), (0.0, 6, 32)),
+}
 
-    Gaussian noise grows with the root of the number of rounds, Laplace noise with the number itself.
+
+def default_rounds(spending: Spending, tables: int, rows: float) -> tuple[int, int]:
+    """The rule for the number of rounds, and of bins: much noise for few rows buys few numbers.
+
+    Gaussian noise grows with the root of the number of rounds, Laplace noise with the number itself. ``rows`` is a
+    noisy count; under an (ε, δ) budget, where all is one release, it is not known, and only the price decides.
     """
-    unit = spending.deviation()  # the noise of one number that gets the whole price
-    steps = ((5, 1, 16), (1, 2, 32), (0.2, 4, 32)) if spending.is_pure else ((25, 1, 16), (15, 2, 32), (8, 4, 32))
-    otherwise = (8, 32) if spending.is_pure else (6, 32)
     if spending.in_one_piece:
-        return 1, 16 if unit > 25 else 32
-    return next(((rounds, bins) for above, rounds, bins in steps if unit > above), otherwise)
+        return 1, 16 if spending.deviation() > 25 else 32
+    noise = spending.deviation_of_all(tables) / max(rows, 1.0)
+    return next((rounds, bins) for above, rounds, bins in RULE[spending.is_pure] if noise >= above)
 
 
 class Fitting:
@@ -132,7 +145,14 @@ class Fitting:
         self.rows, self.spending = rows, spending
         self.positive = indicator(target, classes[1])
         self.target, self.classes = target, classes
-        self.rounds, most = default_rounds(spending)
+        for name, each in columns.items():
+            bins_of(name, each, model.bins or 2)  # what has no bins is refused before anything is charged
+        spending.reserve(rows)
+        self.left, seen = 1.0, 0.0
+        if not spending.in_one_piece and (model.rounds is None or model.bins is None):
+            [[seen]], _ = spending.release_all([Tally(rows, (Constant(Lit.of("all")),), None)], LOOK, "rows")
+            self.left = 1 - LOOK
+        self.rounds, most = default_rounds(spending, len(columns), seen)
         self.bins = {name: bins_of(name, each, model.bins or most) for name, each in columns.items()}
         self.keys = {name: bins.key(columns[name]) for name, bins in self.bins.items()}
         self.covariances = {name: model._covariances(bins) for name, bins in self.bins.items()}
@@ -142,14 +162,12 @@ class Fitting:
         self.intercept = 0.0
 
     def run(self, rounds: int) -> None:
-        if type(rounds) is not int or rounds < 1:
-            raise PlanError("rounds is a whole number from 1")
         first = 1.0 if rounds == 1 else FIRST[self.spending.is_pure]
         self.rate = ONLY if rounds == 1 else RATE[self.spending.is_pure]
-        self._count(first)
+        self._count(self.left * first)
         for i in range(1, rounds):
             if self.active:
-                self._improve((1 - first) / (rounds - 1), f"residuals, round {i}")
+                self._improve(self.left * (1 - first) / (rounds - 1), f"residuals, round {i}")
 
     def _count(self, share: float) -> None:
         """The first round: rows by bin and class. Each row is in one cell of each table."""
@@ -160,10 +178,16 @@ class Fitting:
         self.total = max(total, 1.0)
         p = float(np.clip(np.mean([x[:, 1].sum() for x in found.values()]) / self.total, 0.001, 0.999))
         self.intercept = float(np.log(p / (1 - p)))
-        self.counts = {name: np.maximum(x.sum(axis=1), 0) for name, x in found.items()}
+        self.counts = {name: self._steadied(x.sum(axis=1)) for name, x in found.items()}
         gradients = {name: (1 - p) * x[:, 1] - p * x[:, 0] for name, x in found.items()}
         noise = self.noise**2 * (p * p + (1 - p) ** 2)
         self.active = self._step(gradients, noise, p * (1 - p))
+
+    def _steadied(self, counts: Any) -> Any:
+        """Rows by bin: drawn towards equal shares by as much as noise exceeds them."""
+        equal = self.total / len(counts)
+        trust = equal**2 / (equal**2 + 2 * self.noise**2)
+        return np.maximum(trust * counts + (1 - trust) * equal, 0)
 
     def _improve(self, share: float, what: str) -> None:
         """A later round: residuals by bin, for the features that have shown something."""
@@ -183,14 +207,15 @@ class Fitting:
 
     def _step(self, gradients: dict[Any, Any], noise: float, curvature: float) -> list[Any]:
         """Move each table by its shrunk step; all at once, so by less than the whole step. Gives those that moved."""
-        pure, moved = self.spending.is_pure, []
-        for name, gradient in gradients.items():
-            bend = np.maximum(self.counts[name], self.noise / 3) * curvature
-            centred = gradient - bend * (gradient.sum() / bend.sum())  # what all bins share is the intercept's
-            step = shrunk_step(centred, bend, noise, self.covariances[name])
-            if step.any():
-                moved.append(name)
-                step = step - (step * bend).sum() / bend.sum()
-            self.velocity[name] = MOMENTUM[pure] * self.velocity[name] + self.rate * step
+        momentum = MOMENTUM[self.spending.is_pure]
+        bends = {name: np.maximum(self.counts[name], self.noise / 3) * curvature for name in gradients}
+        centred = {}
+        for name, gradient in gradients.items():  # what all bins share is the intercept's
+            centred[name] = gradient - bends[name] * (gradient.sum() / bends[name].sum())
+        steps, moved = shrunk_steps(centred, bends, noise, self.covariances)
+        for name, step in steps.items():
+            if name in moved:
+                step = step - (step * bends[name]).sum() / bends[name].sum()
+            self.velocity[name] = momentum * self.velocity[name] + self.rate * step
             self.tables[name] = self.tables[name] + self.velocity[name]
         return moved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 
 import pandas
 from privjail.errors import PlanError, PrisonerError
+from privjail.learn.spending import Bill
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain
@@ -24,7 +26,19 @@ class Estimator:
     A fitted model holds public numbers only. It pickles, and predicts on public tables.
     """
 
-    bill: list[dict[str, Any]]
+    bill: Bill
+
+    @property
+    def certificate(self) -> list[dict[str, Any]]:
+        """The certificates of this fit's releases: what they claim, for others to check."""
+        self._need_fitted()
+        return self.bill.certificates()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Parameters that scikit-learn has and we lack are refused in our words."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _with_words(cls.__init__)  # type: ignore[method-assign]
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -55,6 +69,19 @@ class Estimator:
     def _need_fitted(self) -> None:
         if not hasattr(self, "bill"):
             raise PlanError(f"this {type(self).__name__} is not fitted", do="model.fit(X, y, eps=1)")
+
+
+def _with_words(init: Any) -> Any:
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        known = list(inspect.signature(init).parameters)[1:]
+        for name in [*given, *["an argument without a name"] * (len(args) > len(known))]:
+            if name not in known:
+                do = f"its parameters are {', '.join(known)}" if known else "it has none: leave it out"
+                raise PlanError(f"{type(self).__name__} has no parameter {name!r}", do=do)
+        init(self, *args, **given)
+
+    return checked
 
 
 class Classifier(Estimator):

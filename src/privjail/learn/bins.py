@@ -49,18 +49,29 @@ class Bins:
     def size(self) -> int:
         return self.known + self.nullable
 
-    def scales(self) -> list[Any]:
-        """Where each bin of numbers lies, from -1 to 1; for logarithmic bins on both scales. 0 for a missing value."""
+    def scales(self, degree: int = 1) -> list[Any]:
+        """Where each bin of numbers lies, from -1 to 1, and the squares of that for degree 2; 0 for a missing value.
+
+        Amounts have two scales more: logarithmic, and whether a value is above the lowest one.
+        """
         edges = np.asarray(self.edges)
-        scales = [edges, np.log1p(edges - edges[0])] if self.logarithmic else [edges]
-        found = []
-        for scale in scales:
-            middle = (scale[1:] + scale[:-1]) / 2
-            span = middle.max() - middle.min()
-            place = np.zeros(self.size)
-            place[: self.known] = 2 * (middle - middle.min()) / span - 1 if span > 0 else 0.0
-            found.append(place)
+        found = [self._place(edges)]
+        if self.logarithmic:
+            lowest = np.ones(self.size)
+            lowest[0], lowest[self.known :] = -1.0, 0.0
+            found += [self._place(np.log1p(edges - edges[0])), lowest]
+        elif degree > 1 and self.known > 2:
+            square = 2 * found[0] ** 2 - 1
+            square[self.known :] = 0.0
+            found.append(square)
         return found
+
+    def _place(self, scale: Any) -> Any:
+        middle = (scale[1:] + scale[:-1]) / 2
+        span = middle.max() - middle.min()
+        place = np.zeros(self.size)
+        place[: self.known] = 2 * (middle - middle.min()) / span - 1 if span > 0 else 0.0
+        return place
 
     def key(self, expr: Expr) -> Expr:
         """The bin of each private row: a category of whole numbers as text."""

@@ -14,6 +14,8 @@ from privjail.numpy.array import PrivArray, cells_of
 from privjail.ops.columns.cast import Cast
 from privjail.ops.numbers.tally import Tally
 
+BESIDE = 0.3  # how far from a large cluster's centre a spare one is put, at most, in each column
+
 
 class KMeans(Estimator):
     """Lloyd's rounds on columns over their public ranges; each round asks for the counts and sums of the clusters.
@@ -36,6 +38,7 @@ class KMeans(Estimator):
         points = PrivArray(rows, cells_of(scaled.exprs))
         centres = self._spread(len(scaled.exprs))
         rounds = 1 if spending.in_one_piece else self.max_iter
+        spending.reserve(rows)
         for i in range(rounds):
             # argmin ‖x - c‖² = argmin ‖c‖² - 2 x·c
             nearest = (points @ (-2 * centres.T) + (centres**2).sum(axis=1)).argmin(axis=1)._flat[0]
@@ -45,11 +48,24 @@ class KMeans(Estimator):
             sums = np.column_stack([np.asarray(a)[: self.n_clusters] for a in found[1:]])
             steady = (counts > 2 * noise)[:, None]
             centres = np.where(steady, np.clip(sums / counts[:, None], -1, 1), centres)
+            if i < rounds - 1:
+                centres = self._moved(centres, counts, steady[:, 0], i)
         self.cluster_centers_ = np.asarray(scaled.middle) + np.asarray(scaled.half) * centres
         self._half = np.asarray(scaled.half)
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.bill = spending.bill
         return self
+
+    def _moved(self, centres: Any, counts: Any, steady: Any, number: int) -> Any:
+        """Centres that nothing is near to go beside those of the largest clusters, so as to divide them."""
+        found, left = centres.copy(), np.where(steady, counts, 0.0)
+        for k in np.flatnonzero(~steady) if steady.any() else ():
+            largest = int(np.argmax(left))
+            left[largest] /= 2
+            which = (self.random_state, "beside", number, int(k))
+            place = [public_draw(2**20, *which, j) for j in range(centres.shape[1])]
+            found[k] = np.clip(centres[largest] + BESIDE * (np.array(place) / 2**19 - 1), -1, 1)
+        return found
 
     def _spread(self, d: int) -> Any:
         """The first centres: of many public points those that are far from each other."""

@@ -28,9 +28,13 @@ def linear_covariances(scales: list[Any], known: int) -> list[Any]:
 
     What all bins share is free: the intercept takes it.
     """
-    found = [np.outer(scale, scale) for scale in scales]
-    if len(found) > 1:
-        found += [steep * found[0] + found[1] for steep in (1.0, 30.0, 1000.0)]  # slopes of amounts can be large
+    lines = [np.outer(scale, scale) for scale in scales]
+    found = list(lines)
+    if len(lines) == 2:  # a number and its square
+        found += [lines[0] + bend * lines[1] for bend in (0.1, 1.0)]
+    elif len(lines) == 3:  # an amount, its logarithm, and whether there is any; slopes of amounts can be large
+        found += [steep * lines[0] + lines[1] + lines[2] for steep in (0.0, 1.0, 30.0, 1000.0)]
+        found += [steep * lines[0] + lines[1] for steep in (1.0, 30.0, 1000.0)]
     for straight in found:
         straight[:known, :known] += 10.0 * straight.max()
         for i in range(known, len(straight)):
@@ -38,22 +42,46 @@ def linear_covariances(scales: list[Any], known: int) -> list[Any]:
     return found
 
 
-def shrunk_step(gradient: Any, curvature: Any, noise: float, covariances: list[Any]) -> Any:
-    """The posterior mean of a step d, given gradient = curvature·d + error of variance noise + curvature.
+def shrunk_steps(
+    gradients: dict[Any, Any], curvatures: dict[Any, Any], noise: float, covariances: dict[Any, list[Any]]
+) -> tuple[dict[Any, Any], list[Any]]:
+    """The steps of all features, and the features that show something by themselves.
 
-    The prior's size and covariance are those under which the gradient is most likely; no step at all, if that is not
-    much less likely.
+    A feature that shows nothing alone takes part if all such features together do: many weak ones are one strong one.
+    """
+    tried = {name: posteriors(g, curvatures[name], noise, covariances[name]) for name, g in gradients.items()}
+    best = {name: max(each, key=each.__getitem__) for name, each in tried.items()}
+    alone = [name for name, each in tried.items() if each[best[name]] > EVIDENCE]
+    steps = {name: np.zeros_like(g) for name, g in gradients.items()}
+    chosen = {name: best[name] for name in alone}
+    kinds: dict[int, list[Any]] = {}
+    for name in gradients:
+        if name not in chosen:
+            kinds.setdefault(len(covariances[name]), []).append(name)
+    for names in kinds.values():
+        together = {key: sum(tried[name][key] for name in names) for key in tried[names[0]]}
+        key = max(together, key=together.__getitem__)
+        if together[key] > EVIDENCE:
+            chosen |= dict.fromkeys(names, key)
+    for name, (which, size) in chosen.items():
+        covariance, curvature = covariances[name][which], curvatures[name]
+        spread = np.diag(noise + curvature) + size * curvature[:, None] * covariance * curvature
+        steps[name] = size * covariance @ (curvature * np.linalg.solve(spread, gradients[name]))
+    return steps, list(chosen)
+
+
+def posteriors(gradient: Any, curvature: Any, noise: float, covariances: list[Any]) -> dict[tuple[int, float], float]:
+    """For each prior of a step d, how much more likely it makes the gradient than no step at all (logarithm).
+
+    gradient = curvature·d + error of variance noise + curvature.
     """
     variance = noise + curvature
     none = -0.5 * float(np.sum(gradient**2 / variance) + np.sum(np.log(variance)))
-    best, step = none + EVIDENCE, np.zeros_like(gradient)
-    for covariance in covariances:
+    found = {}
+    for which, covariance in enumerate(covariances):
         spread = curvature[:, None] * covariance * curvature
         for size in SIZES:
             lower = np.linalg.cholesky(np.diag(variance) + size * spread)
             inner = np.linalg.solve(lower, gradient)
-            likely = -0.5 * float(inner @ inner) - float(np.sum(np.log(np.diag(lower))))
-            if likely > best:
-                best = likely
-                step = size * covariance @ (curvature * np.linalg.solve(lower.T, inner))
-    return step
+            found[which, size] = -0.5 * float(inner @ inner) - float(np.sum(np.log(np.diag(lower)))) - none
+    return found

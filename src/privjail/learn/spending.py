@@ -11,11 +11,12 @@ from typing import Any
 from privjail import session
 from privjail.budget.amounts import amount, probability
 from privjail.budget.notions import ApproxDP, Notion
-from privjail.errors import BudgetError, PlanError
+from privjail.errors import BudgetError, BudgetExceeded, PlanError
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.numbers.combine import Element, Stack
+from privjail.ops.numbers.tally import Tally
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.release import Query
@@ -26,6 +27,43 @@ def rho_for(eps: Any, delta: Any) -> Fraction:
     e, log = float(amount(eps)), -math.log(float(probability(delta)))
     root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
     return Fraction(root * root * (1 - 1e-9)).limit_denominator(10**12)
+
+
+class Bill(list[dict[str, Any]]):
+    """What a fit asked for, line by line, and at which price; ``certificates()`` says what each release claims.
+
+    Certificates are made when they are asked for, from the plans, which stay in the process that fitted.
+    """
+
+    def __init__(self, lines: Sequence[dict[str, Any]] = (), made: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(lines)
+        self._asks: list[Query] = []
+        self._made = made
+
+    def certificates(self) -> list[dict[str, Any]]:
+        """The certificate of each release, as ``pj.certify()`` would have kept it."""
+        if self._made is None or len(self._made) < len(self._asks):
+            if not self._asks:
+                raise PlanError(
+                    "the certificates were left behind when this model was pickled",
+                    do="ask for model.certificate before pickling",
+                )
+            from privjail.verify.certificate import of
+
+            self._made = [of(ask) for ask in self._asks]
+        return self._made
+
+    def __reduce__(self) -> Any:
+        return Bill, (list(self), self._made)
+
+    def __repr__(self) -> str:
+        width = max((len(line["what"]) for line in self), default=0)
+        lines = [
+            f"{line['what']:<{width}}  {line['values']:>5} value{'s' if line['values'] > 1 else ' '} "
+            + (f"at {line['each']} each" if "each" in line else f"at {line['all']} together")
+            for line in self
+        ]
+        return "\n".join(lines) or "nothing was asked for"
 
 
 @dataclass
@@ -39,7 +77,7 @@ class Spending:
     eps: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None
-    bill: list[dict[str, Any]] = field(default_factory=list)
+    bill: Bill = field(default_factory=Bill)
 
     @staticmethod
     def of(eps: Any, delta: Any, rho: Any, rows: Rows) -> Spending:
@@ -52,6 +90,10 @@ class Spending:
         if isinstance(notion_of(rows), ApproxDP):
             return Spending(amount(eps), probability(delta))
         return Spending(rho=rho_for(eps, delta))
+
+    def reserve(self, rows: Rows) -> None:
+        """Refuse a fit of several rounds that the budget does not reach for, before its first round is charged."""
+        session.reserve([Query(Tally(rows, (), None), self.mechanism(1))])
 
     @property
     def is_pure(self) -> bool:
@@ -85,11 +127,33 @@ class Spending:
             return float(found._unit_sigma(1))
         return math.sqrt(2) / float(found.epsilon)  # type: ignore[attr-defined]
 
+    def deviation_of_all(self, number: int, share: float | Fraction = 1) -> float:
+        """The standard deviation of ``release_all`` on the elements of so many vectors."""
+        if self.in_one_piece:
+            return self.deviation(share) * math.sqrt(number)
+        return self.deviation(self._part(share) / number)
+
     def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
         """Several values in one request, at equal parts of a share of the price."""
         noise = self.mechanism(self._part(share) / len(values))
-        answers = session.release([Query(value, noise) for value in values])
+        answers = self._ask([Query(value, noise) for value in values])
         self.bill.append({"what": what, "values": len(values), "each": noise})
+        return answers
+
+    def _ask(self, asks: list[Query]) -> list[Any]:
+        refused: BudgetExceeded | None = None
+        try:
+            answers = session.release(asks)
+        except BudgetExceeded as e:
+            if not self.bill:
+                raise
+            refused = e
+        if refused is not None:
+            raise BudgetExceeded(
+                f"this fit stops after {len(self.bill)} of its rounds, which stay charged ({refused.what})",
+                do=refused.do,
+            )
+        self.bill._asks += asks
         return answers
 
     def release_all(self, values: Sequence[Value], share: float | Fraction, what: str) -> tuple[list[Any], float]:
@@ -98,22 +162,24 @@ class Spending:
         For Gaussian noise of (ε, δ) they are one vector, of L2 sensitivity √(number of vectors); else one release each.
         """
         if not self.in_one_piece:
-            return self.release(values, share, what), self.deviation(self._part(share) / len(values))
+            return self.release(values, share, what), self.deviation_of_all(len(values), share)
         elements = tuple(Element(value, i) for value in values for i in range(value.size))
         noise = self.mechanism(share)
-        found = session.release([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
+        found = self._ask([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
         self.bill.append({"what": what, "values": len(values), "all": noise})
         answers, at = [], 0
         for value in values:
             answers.append(found[at : at + value.size])
             at += value.size
-        return answers, self.deviation(share) * math.sqrt(len(values))
+        return answers, self.deviation_of_all(len(values), share)
 
 
 def notion_of(rows: Rows) -> Notion | None:
     """The notion of privacy in which a data set's budget is counted."""
-    connected = session.connection()
+    connected, staged = session.connection(), session.rehearsing()
     root = rows.source.cells[0].root
+    if staged is not None:
+        return staged.notion_of(root)
     if connected is None:
         return session.jail().ledger.account(root).notion
     found: Notion = connected.notions[str(root.key)]

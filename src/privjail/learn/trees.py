@@ -21,6 +21,9 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 
+LOOK = 0.05  # the share of the price that a tree pays to know how many rows there are
+FEW = 4  # rows in a bin, in units of the noise on its counts, below which splits are drawn without data
+
 
 @dataclass
 class Split:
@@ -98,7 +101,8 @@ def smoothed(counts: Any, prior: Any, noise: float) -> Any:
 class DecisionTreeClassifier(TreeModel):
     """A tree that is grown level by level, from counts by leaf, bin and class for every column.
 
-    Leaves exclude each other, so a level costs the same however many leaves it has.
+    Leaves exclude each other, so a level costs the same however many leaves it has. A small part of the price counts
+    the rows first: if there are so few that noise would choose the splits, they are drawn without data instead.
 
     >>> model = learn.DecisionTreeClassifier(max_depth=2).fit(df[["age", "ward"]], df["sex"], eps=1)
     """
@@ -111,18 +115,42 @@ class DecisionTreeClassifier(TreeModel):
         """Fit to a private table and a private column of classes, for eps, for eps and delta, or for rho."""
         rows, keys, target = self._prepare(X, y)
         spending = Spending.of(eps, delta, rho, rows)
-        depth = 1 if spending.in_one_piece else self.max_depth
+        spending.reserve(rows)
         self.tree_ = Tree()
         self.chances_: dict[int, Any] = {}
+        depth = 1 if spending.in_one_piece else self.max_depth
+        left = 1.0
+        if depth > 1:
+            [counts], _ = spending.release_all([Tally(rows, (target,), None)], LOOK, "rows by class")
+            left = 1 - LOOK
+            noise = spending.deviation_of_all(len(keys), left / depth)
+            if sum(counts) < FEW * self.bins * noise:  # a split would be chosen by noise
+                self._fit_drawn(rows, keys, target, spending, left)
+                depth = 0
         for level in range(depth):
             leaf = self.tree_.leaf(keys)
             tallies = [Tally(rows, (leaf, key, target), None) for key in keys.values()]
-            found, noise = spending.release_all(tallies, 1 / depth, f"counts, level {level}")
+            found, noise = spending.release_all(tallies, left / depth, f"counts, level {level}")
             shape = (len(leaf_labels(leaf)), -1, len(self.classes_))
             tables = {name: np.reshape(a, shape) for name, a in zip(keys, found, strict=True)}
             self._grow(leaf_labels(leaf), tables, noise, level)
         self.bill = spending.bill
         return self
+
+    def _fit_drawn(
+        self, rows: Rows, keys: dict[Any, Expr], target: Expr, spending: Spending, share: float
+    ) -> None:  # fmt: skip
+        """A tree whose splits are drawn without data, for few rows: only the counts of its leaves are asked for."""
+        for level in range(self.max_depth):
+            for node in self.tree_.leaves:
+                self.tree_.split(node, *drawn_test(self.bins_, "tree", level, node))
+        leaf = self.tree_.leaf(keys)
+        [found], noise = spending.release_all([Tally(rows, (leaf, target), None)], share, "counts by leaf and class")
+        counts = np.reshape(found, (-1, len(self.classes_)))
+        total = np.maximum(counts.sum(axis=0), 1.0)
+        self.chances_ = dict.fromkeys(range(self.tree_.size), total / total.sum())
+        for node, held in zip(leaf_labels(leaf), counts, strict=True):
+            self.chances_[node] = smoothed(held, total / total.sum(), noise)
 
     def _grow(self, leaves: list[int], tables: dict[Any, Any], noise: float, level: int) -> None:
         """Split each leaf where the noisy counts say that it pays; and set the chances of both parts."""
@@ -163,12 +191,11 @@ def best_split(counts: Any, noise: float) -> tuple[float, tuple[int, ...]]:
     For two classes the best sets are a prefix of the bins in the order of their chances (Breiman et al. 1984).
     """
     held = np.maximum(counts, 0)
-    sizes = held.sum(axis=1)
+    if held.sum() <= 0 or len(held) < 2:
+        return 0.0, ()
     order = np.argsort(smoothed(held, held.sum(axis=0) / max(held.sum(), 1.0), noise)[:, -1])
     running = np.cumsum(held[order], axis=0)
     total = running[-1]
-    if sizes.sum() <= 0 or len(order) < 2:
-        return 0.0, ()
     left, right = running[:-1], total - running[:-1]
     pure = (left**2).sum(axis=1) / np.maximum(left.sum(axis=1), 1) + (right**2).sum(axis=1) / np.maximum(
         right.sum(axis=1), 1
@@ -212,12 +239,7 @@ class RandomForestClassifier(TreeModel):
         """
         tests = []
         for depth in range(self.max_depth):
-            place = (self.random_state, number, depth)
-            name = list(self.bins_)[public_draw(len(self.bins_), *place)]
-            size, ordered = self.bins_[name].size, self.bins_[name].ordered
-            ranks = {code: code if ordered else public_draw(2**32, *place, code) for code in range(size)}
-            cut = 1 + public_draw(max(size - 1, 1), *place, "cut")
-            tests.append((name, tuple(sorted(sorted(ranks, key=ranks.__getitem__)[:cut]))))
+            tests.append(drawn_test(self.bins_, self.random_state, number, depth))
         return tests
 
     @staticmethod
@@ -240,6 +262,15 @@ class RandomForestClassifier(TreeModel):
             logs.append(np.log(table[leaf]))
         mean = np.exp(np.mean(logs, axis=0))
         return mean / mean.sum(axis=1, keepdims=True)
+
+
+def drawn_test(bins: dict[Any, Bins], *place: Any) -> tuple[Any, tuple[int, ...]]:
+    """A column, and the bins for which the answer is yes: a function of the bins and the place."""
+    name = list(bins)[public_draw(len(bins), *place)]
+    size, ordered = bins[name].size, bins[name].ordered
+    ranks = {code: code if ordered else public_draw(2**32, *place, code) for code in range(size)}
+    cut = 1 + public_draw(max(size - 1, 1), *place, "cut")
+    return name, tuple(sorted(sorted(ranks, key=ranks.__getitem__)[:cut]))
 
 
 def public_draw(n: int, *place: Any) -> int:

@@ -27,7 +27,8 @@ Ratio = tuple[int, int]  # a fraction for a cache: the fraction itself is slow t
 
 
 @lru_cache(maxsize=1024)
-def _calibrated(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> Calibration:
+def calibrated(epsilon: Ratio, distance: Ratio, own: Ratio, size: int) -> Calibration:
+    """The noise for an ε, a distance, a grid and a number of elements."""
     eps, far = Fraction(*epsilon), Fraction(*distance)
     on = noise_grid(Fraction(*own), far, far / eps, size)
     return Calibration(on, Fraction(float_up(on.steps / eps)))
@@ -60,9 +61,13 @@ class Laplace(Mechanism):
         self.sensitivity(value)
 
     def calibrate(self, value: Value) -> Calibration:
+        return calibrated(*self.inputs_of_noise(value))
+
+    def inputs_of_noise(self, value: Value) -> tuple[Ratio, Ratio, Ratio, int]:
+        """All that the noise depends on: ε, the L1 distance, the value's own grid and its number of elements."""
         joint = value.joint
         distance = require_bounded(joint.l1, value).as_integer_ratio()
-        return _calibrated(self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), joint.size)
+        return self.epsilon.as_integer_ratio(), distance, value.grid.as_integer_ratio(), joint.size
 
     def sample(self, value: Value, exact: Any, noise: Noise) -> Any:
         calibration = self.calibrate(value)

@@ -26,6 +26,7 @@ from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
+from privjail.samples import drawn
 from privjail.sensitive import number
 
 Cells = Any  # a numpy array of expressions, in the shape of the public axes
@@ -141,6 +142,13 @@ class PrivArray(Prisoner):
             raise PlanError(f"a mask must be true/false, not {condition.domain.dtype}")
         return type(self)(keep(self._rows, condition), self._cells)
 
+    def sample(self, rate: Any, random_state: Any = None) -> Self:
+        """A random part of the rows, each drawn with this chance by coins of the jail: X.sample(0.01).
+
+        Under pure ε a sample that costs ε adds about rate·ε to what its table costs.
+        """
+        return type(self)(drawn(self._rows, None, rate, False, None, random_state), self._cells)
+
     def reshape(self, *shape: Any) -> Self:
         """Other public axes; the first axis stays: X.reshape(-1, 8, 8)."""
         wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
@@ -189,11 +197,11 @@ class PrivArray(Prisoner):
         return Transposed(self)
 
     def argmax(self, axis: int | None = None) -> Self:
-        """The position of the largest element of each row; the first of equal ones."""
+        """The position of the largest element of each row; the first of equal ones, or of missing ones."""
         return self._position(axis, "greater")
 
     def argmin(self, axis: int | None = None) -> Self:
-        """The position of the smallest element of each row; the first of equal ones."""
+        """The position of the smallest element of each row; the first of equal ones, or of missing ones."""
         return self._position(axis, "less")
 
     def _position(self, axis: int | None, better: str) -> Self:
@@ -201,7 +209,7 @@ class PrivArray(Prisoner):
             raise PlanError("over all rows the position of an extreme is private", do="use axis=1")
         best, at = self._cells[0], each.constant(0)
         for i, e in enumerate(self._flat[1:], 1):
-            found = each.binary(better, e, best)
+            found = each.comes_before(better, e, best)
             best, at = each.where(found, e, best), each.where(found, each.constant(i), at)
         return self._new(_one(at))
 
@@ -346,7 +354,7 @@ def elementwise(name: str, *operands: Any) -> PrivArray:
     if len({a.ndim for a in private}) > 1 and min(a.ndim for a in private) == 1:
         raise PlanError("an array of one axis and one of several: which axis is meant?", do="use x[:, None]")
     tails = [a._cells if isinstance(a, PrivArray) else _public_tail(a, private[0]) for a in arrays]
-    found = numpy.frompyfunc(lambda a, b: each.binary(name, a, b), 2, 1)(*tails)
+    found = numpy.frompyfunc(lambda a, b: each.settled(name, each.binary(name, a, b)), 2, 1)(*tails)
     return type(private[0])(private[0]._rows, found)
 
 

@@ -14,7 +14,7 @@ from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.function import Function
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import Logic, negation
-from privjail.ops.columns.where import Where
+from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.plan.domain import BoolDomain, FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
@@ -121,9 +121,19 @@ def _extreme(op: str) -> Binary:
     return build
 
 
-def _missing_with(chosen: Expr, *others: Expr) -> Expr:
-    from privjail.ops.columns.where import NullWhere
+def _extreme_known(op: str) -> Binary:
+    """The larger or smaller of two; the other one if one is missing (fmax, fmin)."""
 
+    def build(a: Expr, b: Expr) -> Expr:
+        a, b = numeric(a), numeric(b)
+        left = FillNull(a, b) if a.domain.nullable else a
+        right = FillNull(b, a) if b.domain.nullable else b
+        return Where(compared(op, left, right), left, right)
+
+    return build
+
+
+def _missing_with(chosen: Expr, *others: Expr) -> Expr:
     for each in others:
         if each.domain.nullable:
             chosen = NullWhere(IsNull(each), chosen)
@@ -150,7 +160,7 @@ BINARY: dict[str, Binary] = {
     "logical_and": _logic("&"), "logical_or": _logic("|"), "logical_xor": _logic("^"),
     "bitwise_and": _logic("&"), "bitwise_or": _logic("|"), "bitwise_xor": _logic("^"),
     "power": power, "float_power": power,
-    "maximum": _extreme(">"), "minimum": _extreme("<"), "fmax": _extreme(">"), "fmin": _extreme("<"),
+    "maximum": _extreme(">"), "minimum": _extreme("<"), "fmax": _extreme_known(">"), "fmin": _extreme_known("<"),
 }  # fmt: skip
 MIRROR = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
@@ -160,6 +170,21 @@ def binary(name: str, a: Expr, b: Expr) -> Expr:
     if isinstance(a, Constant) and not isinstance(b, Constant) and (name in MIRROR or name in ("equal", "not_equal")):
         name, a, b = MIRROR.get(name, name), b, a
     return BINARY[name](a, b)
+
+
+def settled(name: str, found: Expr) -> Expr:
+    """A comparison of arrays: with a missing element it is False, and True for !=, as numpy has it for NaN."""
+    if name not in MIRROR and name not in ("equal", "not_equal") or not found.domain.nullable:
+        return found
+    return FillNull(found, constant(name == "not_equal"))
+
+
+def comes_before(name: str, e: Expr, best: Expr) -> Expr:
+    """Whether an element takes the place of the best so far: a missing one does, and keeps it, as numpy has it."""
+    found = settled(name, binary(name, e, best))
+    if e.domain.nullable:
+        found = Logic("|", found, IsNull(e))
+    return Logic("&", found, negation(IsNull(best))) if best.domain.nullable else found
 
 
 def where(condition: Expr, a: Expr, b: Expr) -> Expr:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.budget.amounts import amount
 from privjail.errors import PlanError, RefusedError
+from privjail.together import several
 
 if TYPE_CHECKING:
     import pandas
@@ -100,6 +101,7 @@ def _key(ask: Ask, eps: Mapping[Any, Any]) -> Any:
     raise PlanError(f"eps says nothing about {ask.statistic} of {ask.column!r}", do="give one eps for all, or name it")
 
 
+@several
 def aggregated(
     column: Callable[[Any], Any], columns: list[Any], func: Any, named: Mapping[str, Any], eps: Any
 ) -> dict[Any, Any]:
@@ -118,6 +120,7 @@ def is_several(func: Any) -> bool:
     return any(isinstance(each, (list, tuple)) for each in given)
 
 
+@several
 def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.Series[Any] | pandas.DataFrame:
     """df.agg: one number per column and statistic."""
     import pandas
@@ -136,6 +139,7 @@ def frame_agg(table: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pand
     return frame_of({c: [found.get((c, s), float("nan")) for s in rows] for c in names}, index=rows)
 
 
+@several
 def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> float | pandas.Series[Any]:
     """s.agg: one number, or a Series of several."""
     from privjail.answers.released import series_of
@@ -150,6 +154,7 @@ def series_agg(series: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> fl
     return series_of(found.values(), index=labels, name=series.name)
 
 
+@several
 def groups_agg(groups: Any, func: Any, eps: Any, named: Mapping[str, Any]) -> pandas.DataFrame:
     """df.groupby(…).agg: a column for each result."""
     from privjail.answers.released import frame_of
@@ -168,6 +173,7 @@ def _asked_columns(func: Any, named: Mapping[str, Any], groups: Any) -> list[Any
     return [name for name in given if name in groups._frame._exprs]
 
 
+@several
 def group_column_agg(
     column: Any, func: Any, eps: Any, named: Mapping[str, Any]
 ) -> pandas.Series[Any] | pandas.DataFrame:

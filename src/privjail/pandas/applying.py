@@ -8,10 +8,12 @@ from privjail.errors import PlanError, RefusedError
 from privjail.ops.numbers.combine import Stack
 from privjail.pandas.aggregate import statistic_of
 from privjail.pandas.axes import Axis
+from privjail.pandas.priced import no_price
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.prisoner import Prisoner
 from privjail.sensitive import Number
+from privjail.together import several
 
 
 def applied(groups: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -44,9 +46,18 @@ def _labelled(vector: SensitiveSeries, index: Any) -> Any:
     return deferred(vector, "labelled by group", lambda found: found.set_axis(index))
 
 
+@several
 def transformed(groups: Any, func: Any, eps: Any) -> PrivSeries:
     """The released statistic of its group, in each row: a private column made from public numbers."""
+    if callable(func) and getattr(func, "__name__", "") == "<lambda>":
+        raise RefusedError(
+            "transform takes the name of a statistic: a function of a whole group does not run on private data",
+            do='`df["b"].fillna(df.groupby("g")["b"].transform("median", eps=0.1))`, '
+            '`df["a"] - df.groupby("g")["a"].transform("mean", eps=0.1)`',
+        )
     name = statistic_of(func)
+    if eps is None:
+        raise no_price(groups, "transform", more=True)
     if len(groups._keys) != 1:
         raise PlanError("transform takes one key", do='`df.groupby("g")["a"].transform("mean", eps=0.1)`')
     found = getattr(groups, name)(eps=eps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -51,20 +51,33 @@ def _shown(x: PrivSeries, edges: list[Any]) -> list[Any]:
 def quantile_cut(x: PrivSeries, q: Any, labels: Any, duplicates: str, eps: Any) -> PrivSeries:
     """Intervals between private quantiles. The outermost edges are public: nothing lies beyond ±inf."""
     shares = _shares(q)
+    lits = None if labels is None or labels is False else _labels(labels, len(shares) - 1)
     expr = numeric(x._expr)
     inner: list[float] = sorted(map(float, quantiles(x._rows, expr, shares[1:-1], eps))) if len(shares) > 2 else []
     if isinstance(expr.domain, IntDomain):
         inner = [round(edge) for edge in inner]
     edges = [-math.inf, *dict.fromkeys(inner), math.inf]
     lost = len(shares) - len(edges)
-    if lost and (duplicates != "drop" or isinstance(labels, Sequence)):
+    if lost and (duplicates != "drop" or lits is not None):
         raise PlanError(
-            f"{lost} of the quantiles that were released equal another one", do='use fewer bins, or duplicates="drop"'
+            f"{lost} of the quantiles that were released equal another one; what they cost stays charged",
+            do="use fewer bins" if lits is not None else 'use fewer bins, or duplicates="drop"',
         )
     if labels is False:
-        labels = range(len(edges) - 1)
-    lits = None if labels is None else tuple(literal(label) for label in labels)
+        lits = tuple(literal(label) for label in range(len(edges) - 1))
     return x._new(Cut(expr, tuple(map(Lit.of, edges)), lits, 1, 1))
+
+
+def _labels(labels: Any, bins: int) -> tuple[Lit, ...]:
+    """A label for each interval. They are checked before the quantiles are paid for."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise PlanError("labels are a list, or False for numbers", do='qcut(x, 2, labels=["low", "high"], eps=0.1)')
+    lits = tuple(literal(label) for label in labels)
+    if len(lits) != bins:
+        raise PlanError(f"{bins} intervals need as many labels, not {len(lits)}", do="give one label for each interval")
+    if len(set(lits)) < bins:
+        raise PlanError("labels of intervals must differ", do="give each interval a label of its own")
+    return lits
 
 
 def _shares(q: Any) -> list[Any]:

@@ -26,8 +26,8 @@ def counted(
     within: int = 0,
 ) -> Counts:  # fmt: skip
     """Counts by one or more keys. ``within``: shares and order are taken inside the groups of so many first keys."""
-    axes = tuple(Axis(name, expr.domain) for name, expr in keys)
-    tally = Tally(rows, tuple(expr for _, expr in keys), None)
+    axes = tuple([Axis(name, expr.domain) for name, expr in keys])
+    tally = Tally(rows, tuple([expr for _, expr in keys]), None)
     plain = SensitiveSeries(tally, "proportion" if normalize else "count", axes)
     found: Counts = plain
     if not dropna and any(expr.domain.nullable for _, expr in keys):

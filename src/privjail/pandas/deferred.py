@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RefusedError
 from privjail.pandas.refusals import of_pandas, refuse
 from privjail.plan.distance import Distance
 from privjail.prisoner import Prisoner
@@ -92,6 +92,15 @@ class Deferred(Prisoner):
         amounts = {k: kwargs.pop(k) for k in ("eps", "delta", "rho") if k in kwargs}
         done = self._then("(…)", lambda found: found(*args, **kwargs))
         return done.reveal(**amounts) if amounts else done
+
+    def keys(self) -> Any:
+        """Refused: what dict() calls first. The labels, in the order of the numbers, are known after the release."""
+        raise RefusedError(
+            "the labels are in the order of private numbers until they are released",
+            plan=self._plan(),
+            do='`dict(df["g"].value_counts().reveal(eps=0.1))`; in the order of the labels: '
+            '`df["g"].value_counts(sort=False).keys()`',
+        )
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(dir(self._model) if self._model is not None else [])]

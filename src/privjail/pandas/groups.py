@@ -37,6 +37,7 @@ from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
 from privjail.statistics.histogram import binned
 from privjail.statistics.mean import group_means
+from privjail.together import several
 
 if TYPE_CHECKING:
     import pandas
@@ -317,6 +318,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
         return frame_of(means, index=self._index())
 
+    @several
     def _each_column(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released statistic of every chosen column, which share eps."""
         from privjail.answers.released import frame_of
@@ -365,6 +367,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         return self._each_column("kurt", eps)
 
+    @several
     def describe(
         self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, eps: Any
     ) -> pandas.DataFrame:
@@ -394,6 +397,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         return self._tables("cov", eps)
 
+    @several
     def _tables(self, method: str, eps: Any) -> pandas.DataFrame:
         import pandas
 
@@ -495,7 +499,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_group("nunique", eps)
 
-    def transform(self, func: Any, *, eps: Any) -> PrivSeries:
+    def transform(self, func: Any, *, eps: Any = None) -> PrivSeries:
         """In each row the released statistic of its group: a private column.
 
         >>> x = df["cost"] - df.groupby("ward")["cost"].transform("mean", eps=1)
@@ -521,6 +525,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         means = group_means(self._frame._rows, tuple(self._keys), {self._name: self._expr}, eps)
         return series_of(means[self._name], index=self._index(), name=self._name)
 
+    @several
     def _each_group(self, method: str, eps: Any, **kwargs: Any) -> ReleasedSeries:
         """A released statistic of each group: groups exclude each other, so eps pays for all."""
         from privjail.answers.released import series_of
@@ -579,6 +584,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
         """
         return self._each_row("describe", eps, percentiles=percentiles)
 
+    @several
     def _each_row(self, method: str, eps: Any, **kwargs: Any) -> ReleasedFrame:
         """A released Series of each group, as rows: groups exclude each other, so eps pays for all."""
         from privjail.answers.released import frame_of_rows

@@ -15,6 +15,7 @@ from privjail.pandas.series import PrivSeries
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries
 from privjail.plan.domain import BoolDomain, Numeric, TimeDomain
 from privjail.rowwise import same_rows
+from privjail.together import several
 
 if TYPE_CHECKING:
     from privjail.pandas.frame import PrivDataFrame
@@ -28,6 +29,7 @@ def _list(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
+@several
 def pivot(
     table: PrivDataFrame, values: Any, index: Any, columns: Any, aggfunc: Any, fill_value: Any, margins: bool,
     margins_name: str, eps: Any,
@@ -37,6 +39,9 @@ def pivot(
     if not down and not across:
         raise PlanError("pivot_table needs index= or columns=", do='df.pivot_table(values="a", index="b", eps=0.1)')
     chosen = _values(table, values, [*down, *across], aggfunc)
+    if values is None and not isinstance(aggfunc, (Mapping, list, tuple)) and statistic_of(aggfunc) == "size":
+        chosen = chosen[:1] or [n for n in table._exprs if n not in [*down, *across]][:1]
+        values = chosen[0] if chosen else None  # sizes are the same for every column: pandas shows them once
     several = isinstance(aggfunc, (list, tuple))
     if margins and (several or isinstance(aggfunc, Mapping)):
         raise PlanError("margins are offered for one statistic at a time", do='aggfunc="mean"')

@@ -82,8 +82,8 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df["a"].corr(df["a"].shift(1), eps=0.1)`', "autocorr"),
     ("all", "the two results go separate ways here", '`df["a"] // 10`, `df["a"] % 10`', "divmod rdivmod"),
     ("all", "a column in the exponent has no rule", '`(df["a"] * 0.1).exp()`', "rpow"),
-    ("all", "a random sample is not offered: all rows cost no more budget, and give a better answer",
-     'work on all rows, `df["a"].mean(eps=0.1)`, or on the first ones, `df.head(1000)["a"].mean(eps=0.1)`', "sample"),
+    ("groups", "a sample is drawn from a table", 'draw it before the groups are made: '
+     '`df.sample(frac=0.1).groupby("g")["a"].mean(eps=0.1)`', "sample"),
     ("all", _SHAPE, 'statistics of groups, one beside the other: `df.pivot_table("a", index="g", columns="h", '
      'eps=0.1)`; counts: `pd.crosstab(df["g"], df["h"]).reveal(eps=0.1)`',
      "pivot melt stack unstack lreshape wide_to_long from_dummies json_normalize"),
@@ -120,7 +120,9 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df.groupby("g").size().reveal(eps=0.1).loc[lambda n: n > 100]`', "filter"),
     ("groups", "in groups it has no rule", 'take one group: '
      '`df.groupby("g").get_group("x")["a"].rolling(3).mean()`; or each: `[group["a"].shift(1) for key, group in '
-     'df.groupby("g")]`', "rolling shift diff pct_change expanding ewm resample tail"),
+     'df.groupby("g")]`', "rolling shift diff pct_change expanding ewm tail"),
+    ("groups", "periods are keys of groupby here", 'name both keys: '
+     '`df.groupby(["g", pd.Grouper(key="t", freq="ME")]).size().reveal(eps=0.1)`', "resample"),
     ("groups", _ALL_ROWS, 'the first rows of each group: `df.groupby("g").head(3)`',
      "cumcount cumsum cumprod cummax cummin"),
     ("groups", "it would need all rows of a group at once", 'fill with the mean of the group: '

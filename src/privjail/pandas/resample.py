@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RefusedError
 from privjail.ops.columns.cast import Cast
 from privjail.pandas.dates import as_moments, kind_of, moment_of
 from privjail.pandas.periods import DAY, Frequency, frequency
-from privjail.plan.domain import TimeDomain, type_name
+from privjail.plan.domain import OrdinalDomain, TimeDomain, type_name
 from privjail.prisoner import Prisoner
 
 if TYPE_CHECKING:
@@ -184,6 +184,11 @@ class DateRows:
 
     def __getitem__(self, key: Any) -> Any:
         table, dates = self._table, self._table._dates
+        if not isinstance(dates.domain, (TimeDomain, OrdinalDomain)):
+            raise RefusedError(
+                "rows have no public labels: an index of private rows is for dates only",
+                do='use a condition on the column: `df[df["g"] == "x"]`',
+            )
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         if isinstance(rows, Prisoner):
             kept = table._frame[rows]  # type: ignore[call-overload]

@@ -484,7 +484,11 @@ class Parts:
     def __getattr__(self, name: Any) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise RefusedAttribute(f"lists of parts have no {name}", do='take one part: df["name"].str.split(",").str[0]')
+        raise RefusedAttribute(
+            f"lists of parts have no {name}",
+            do='take one part: `df["s"].str.split(",").str[0]`; '
+            'count the rows that have a part: `df["s"].str.contains("q").sum().reveal(eps=0.1)`',
+        )
 
 
 def _word(text: Strings, i: int) -> PrivSeries:

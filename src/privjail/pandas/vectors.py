@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from privjail import session
 from privjail.answers.answer import Facts
@@ -23,6 +23,7 @@ from privjail.sensitive import Public, Sensitive, SensitiveFloat, SensitiveInt, 
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
+    from privjail.pandas.deferred import Deferred
 
 T = TypeVar("T")
 SHOWN_ROWS = 20  # of a vector in a notebook
@@ -348,14 +349,24 @@ class SensitiveSeries(Vector["ReleasedSeries"]):
         """
         return type(self)(self._value, name, self._axes)
 
-    def unstack(self) -> SensitiveDataFrame:
-        """The last level of the index as columns.
+    @overload
+    def unstack(self) -> SensitiveDataFrame: ...
+    @overload
+    def unstack(self, level: Any, fill_value: Any = None) -> SensitiveDataFrame | Deferred: ...
+    def unstack(self, level: Any = -1, fill_value: Any = None) -> SensitiveDataFrame | Deferred:
+        """A level of the index as columns, the last one unless another is named (which is done after the release).
+
+        There is a number for every combination, so nothing is filled.
 
         >>> x = df.value_counts(["sex", "ward"], sort=False).unstack()
         """
         if len(self._axes) < 2:
             raise PlanError("unstack needs an index of several levels", do="group by several columns first")
-        return SensitiveDataFrame(self._value, self._axes)
+        if level in (-1, len(self._axes) - 1, self._axes[-1].name):
+            return SensitiveDataFrame(self._value, self._axes)
+        from privjail.pandas.deferred import deferred
+
+        return deferred(self, "unstack(…)", lambda found: found.unstack(level))
 
     def _public(self, answer: Any, facts: list[Facts]) -> ReleasedSeries:
         from privjail.answers.released import released_series

@@ -10,12 +10,16 @@ so that η ≥ 0, and for each partition g of a cell p: Σₖ η(p/g=k) ≤ η(p
 value of g. For a data set η ≤ 1. For a base B made from a region of cells with edit bound c·Σᵢ η(pᵢ),
 the edits of B are shared out among the pᵢ in proportion, which keeps both properties.
 A table filtered to some cells changes by at most the edits inside them, whatever the order of rows.
+
+A random sample is a cell of the table that it was drawn from, in a partition (``Draw``) with one group only: the rows
+that were drawn. Whether an edited row was drawn is decided by a coin of its own; given all coins, η is as above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from privjail.plan.node import Node, node, set_frozen
@@ -33,7 +37,7 @@ class Cell(Node):
 
     kind = "cell"
     parent: Cell | None
-    partition: Partition | str  # for the whole data set: its identity in the ledger
+    partition: Partition | Draw | str  # for the whole data set: its identity in the ledger
     key: Any  # a Lit, or for the whole data set its public name
 
     depth: int = field(init=False)
@@ -78,8 +82,12 @@ class Cell(Node):
         return self
 
     def __str__(self) -> str:
-        steps = [str(c.key) if c.parent is None else f"{c.partition}={c.key!r}" for c in self.path()]
-        return " / ".join(steps)
+        return " / ".join([c._step() for c in self.path()])
+
+    def _step(self) -> str:
+        if isinstance(self.partition, Draw):
+            return str(self.partition)
+        return str(self.key) if self.parent is None else f"{self.partition}={self.key!r}"
 
 
 @node
@@ -99,7 +107,29 @@ class Partition(Node):
         return str(self.by)
 
 
-def _name(partition: Partition | str) -> str:
+@node
+class Draw(Node):
+    """A random sample of some rows, in which one privacy unit has at most one row: a partition with one group.
+
+    Only the operation that draws makes one, for the cells of the rows that it draws from. So one set of coins decides
+    at one place of the tree of costs, as its formula for samples assumes (budget/sampling.py).
+    """
+
+    kind = "draw"
+    rows: Rows
+    rate: Fraction  # the chance of each row to be drawn
+    tag: str
+
+    def __str__(self) -> str:
+        return f"sample({self.rate})"
+
+
+SAMPLE = "sample "  # the names of draws begin with it, and with their rate: the ledger knows cells by names only
+
+
+def _name(partition: Partition | Draw | str) -> str:
+    if isinstance(partition, Draw):
+        return f"{SAMPLE}{partition.rate} {partition.name}"
     return partition if isinstance(partition, str) else partition.name
 
 

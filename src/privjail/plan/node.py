@@ -18,6 +18,8 @@ from hashlib import blake2b
 from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from privjail.errors import PlanError
+
 T = TypeVar("T")
 
 _alive: dict[tuple[Any, ...], _Entry] = {}  # from class and fields to the node; faster than a WeakValueDictionary
@@ -211,10 +213,17 @@ def inputs_first(
     users: list[T] = []  # the nodes on the way down: path[i + 1] yields the inputs of users[i]
     while path:
         for node in path[-1]:
-            if not known(node):
-                path.append(iter(below(node)))
-                users.append(node)
-                break
+            if known(node):
+                continue
+            inputs = below(node)
+            if inputs == ():  # a leaf: nothing to come back to
+                yield node
+                if visited is not None:
+                    visited(node)
+                continue
+            path.append(iter(inputs))
+            users.append(node)
+            break
         else:  # all below is done
             path.pop()
             if users:
@@ -271,7 +280,7 @@ class Lit(Node):
     @staticmethod
     def of(value: Any) -> Lit:
         if type(value) is str:  # the most frequent
-            return Lit("text", value)
+            return Lit("text", value if value.isascii() else _encodable(value))
         if type(value) is float:  # edges of histograms come by the hundred
             return Lit("float", value.hex())
         if type(value) is int:
@@ -291,6 +300,17 @@ class Lit(Node):
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+
+def _encodable(text: str) -> str:
+    """Text that can be written as UTF-8. Half of a surrogate pair cannot: no engine and no wire takes it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
+    raise PlanError("a public constant must be text that UTF-8 can write: this one holds half of a surrogate pair")
 
 
 def _is_int(x: Any) -> bool:

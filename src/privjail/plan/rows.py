@@ -178,14 +178,22 @@ class Rows(Node):
             return factor, factor
         return inserted, deleted
 
+    @property
+    def only_inserts(self) -> bool:
+        """Whether adding a privacy unit inserts rows and does nothing else, as it does until rows are sliced."""
+        _, _, factor, cap, _, inserted, deleted, _, _ = self.lineage
+        return deleted == 0 and cap is None and inserted == factor
+
     def sum_distance(self, lower: Number, upper: Number) -> Distance:
         """How far a sum over the rows can move to which each row adds between ``lower`` and ``upper``.
 
         What comes in adds at most ``upper``, and what goes out takes away at least ``lower``; or the other way round.
         And no edit moves it by more than the larger of the two. A row may also add nothing: it may be in another group.
         """
-        inserted, deleted = self.moved
         up, down = max(upper, 0), max(-lower, 0)
+        if self.only_inserts:
+            return self.distance * max(up, down)
+        inserted, deleted = self.moved
         rises = _plus(_times(up, inserted), _times(down, deleted))
         falls = _plus(_times(down, inserted), _times(up, deleted))
         cap = self.lineage.cap

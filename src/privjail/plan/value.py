@@ -230,8 +230,9 @@ class Value(Node):
         return self._derived() if known is None else known
 
     def _derived(self) -> Facts:
-        for each in inputs_first((self,), inputs_of, _has_facts):
+        for each in inputs_first(self.inputs, inputs_of, _has_facts):
             set_frozen(each, "_facts", each.derive())
+        set_frozen(self, "_facts", self.derive())
         assert self._facts is not None
         return self._facts
 
@@ -315,15 +316,16 @@ def evaluation(value: Value) -> list[tuple[Value, list[Value]]]:
     """
     if not value.inputs:
         return [(value, [])]
-    order = list(inputs_first((value,), inputs_of))
-    last: dict[Value, Value] = {}
-    for node in order:
+    steps: list[tuple[Value, list[Value]]] = []
+    used: set[Value] = set()
+    for node in reversed(list(inputs_first((value,), inputs_of))):  # backwards, the first use is the last one
+        free: list[Value] = []
         for each in node.inputs:
-            last[each] = node
-    steps: dict[Value, list[Value]] = {node: [] for node in order}
-    for each, node in last.items():
-        steps[node].append(each)
-    return list(steps.items())
+            if each not in used:
+                used.add(each)
+                free.append(each)
+        steps.append((node, free))
+    return steps[::-1]
 
 
 def finer_bits(coarse: Fraction, fine: Fraction) -> int:

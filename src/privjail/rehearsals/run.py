@@ -41,6 +41,7 @@ def rehearsal(rows: int = ROWS) -> Iterator[Bill]:
     finally:
         records._current.pop()
         bill.totals = stage.totals()
+        bill.left = stage.left | bill.left
         for name, rest in dict(session.budget_left()).items():
             bill.left.setdefault(name, _whole(rest, bill.totals.get(name)))
         session.stand_in(before)

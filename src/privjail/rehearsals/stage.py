@@ -6,13 +6,15 @@ import importlib.util
 import math
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from privjail import session
+from privjail.budget.blocks import Block
 from privjail.budget.ledger import Account
 from privjail.budget.notions import Cost, Notion
 from privjail.engines.reference import ReferenceEngine
-from privjail.errors import PlanError
+from privjail.errors import DPError, PlanError
 from privjail.mechanisms.noise import Noise
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan.cells import Cell
@@ -33,6 +35,7 @@ class Stage:
         self._polars = all(importlib.util.find_spec(name) for name in ("polars", "pyarrow"))
         self.gate = ReleaseGate(self._engine(), noise=RoughNoise(), audit=None)
         self.spent_before: dict[Cell, Cost] = {}
+        self.left: dict[str, Any] = {}  # what a jail says is left of its data sets
 
     def _engine(self) -> Any:
         if not self._polars:
@@ -59,11 +62,28 @@ class Stage:
                 self.gate.ledger.charge([(root, before.total())])
         return source
 
-    def release(self, asks: list[Query]) -> list[Any]:
-        for source in sources_of(ask.value for ask in asks):
+    def notion_of(self, root: Cell) -> Notion:
+        """The notion of a budget. A data set that was opened before the rehearsal is opened here first."""
+        if root not in self.spent_before:
+            known = [source for source in _opened_before() if source.cells[0] is root]
+            if not known:
+                raise _opened_elsewhere()
+            self._hold_known(known[:1])
+        return self.gate.ledger.account(root).notion
+
+    def release(self, asks: list[Query], block: Block | None = None) -> list[Any]:
+        self._hold_known(sources_of(ask.value for ask in asks))
+        return self.gate.release(asks, block)
+
+    def _hold_known(self, sources: Iterable[Source]) -> None:
+        """Hold made-up rows of data sets that were opened before the rehearsal."""
+        for source in sources:
             if source.dataset.identity not in self.gate._known:
                 self._hold(*_known(source))
-        return self.gate.release(asks)
+                connection = session.connection()
+                if connection is not None:  # asked now: the program may end the connection
+                    with suppress(DPError):
+                        self.left.update(connection.left())
 
     def totals(self) -> dict[str, Any]:
         """What the program has cost so far, by data set."""
@@ -80,6 +100,14 @@ def sources_of(values: Iterable[Value]) -> list[Source]:
     return [each for each in inputs_first(list(values), children) if isinstance(each, Source)]  # type: ignore[arg-type]
 
 
+def _opened_before() -> list[Source]:
+    """The data sets that are open at the connected jail, or in this process."""
+    connection = session.connection()
+    opened = [] if connection is None else list(connection._opened.values())
+    here = session.jail()._known.values() if session.jail.cache_info().currsize else ()
+    return [*opened, *map(Source, here)]
+
+
 def _known(source: Source) -> tuple[Dataset, Notion, Account | None]:
     """A data set that was opened before the rehearsal: its public facts, and what was spent on it."""
     connection = session.connection()
@@ -90,7 +118,11 @@ def _known(source: Source) -> tuple[Dataset, Notion, Account | None]:
     account = _account(source.cells[0])
     if account is not None and source.dataset in session.jail()._known.values():
         return source.dataset, account.notion, account
-    raise PlanError("this data set was opened in another rehearsal", do="open it in this one, or before it")
+    raise _opened_elsewhere()
+
+
+def _opened_elsewhere() -> PlanError:
+    return PlanError("this data set was opened in another rehearsal", do="open it in this one, or before it")
 
 
 def _account(root: Cell) -> Account | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from privjail.server.ledger.ledger import DurableLedger
-from privjail.server.ledger.state import State, UserEntry
+from privjail.server.ledger.state import ANALYST, State, UserEntry
 from privjail.server.tokens import token_hash
 
 LONGEST_HEADER = 1000  # characters; a longer authorization header is not read
@@ -26,11 +26,17 @@ def digest_of(metadata: Iterable[tuple[str, Any]]) -> str | None:
 
 
 def authenticate(state: State, digest: str | None) -> UserEntry | None:
-    """The user that a token belongs to, if it is valid now.
+    """The analyst that a token belongs to, if it is valid now.
 
     One dictionary access, whatever the number of users. Its time may depend on the hash of the token that was sent.
     That reveals nothing about valid tokens, because nobody can construct a token whose hash has a chosen prefix.
     """
+    user = holder(state, digest)
+    return user if user is not None and user.role == ANALYST else None
+
+
+def holder(state: State, digest: str | None) -> UserEntry | None:
+    """Whose token it is, if it is valid now, whatever the role: the jail answers analysts only, the console all."""
     name = None if digest is None else state.tokens.get(digest)
     user = None if name is None else state.users.get(name)
     return user if user is not None and user.active(datetime.datetime.now(datetime.UTC)) else None

@@ -35,14 +35,33 @@ class Jail:
 
     def channel(self) -> Any:
         if self.certificate is None:
-            if not self.address.startswith(LOOPBACK):
+            if not all(each.startswith(LOOPBACK) for each in self.address.split(",")):
                 raise PlanError("a connection without TLS is allowed only to a jail on this machine's loopback address")
-            return grpc.insecure_channel(self.address, OPTIONS)
+            return grpc.insecure_channel(_target(self.address), OPTIONS)
         credentials = grpc.ssl_channel_credentials(self.certificate, self.key, self.user_certificate)
-        return grpc.secure_channel(self.address, credentials, OPTIONS)
+        options: list[tuple[str, Any]] = list(OPTIONS)
+        if "," in self.address:  # several jails with one certificate: it is made for the first one's name
+            name = self.address.split(",")[0].rpartition(":")[0].strip("[]")
+            options.append(("grpc.ssl_target_name_override", name))
+        return grpc.secure_channel(_target(self.address), credentials, options)
 
     def mismatch(self, failed: Any) -> str | None:
         return None if self.certificate is None else certificate_mismatch(self.address, self.certificate, failed)
+
+
+def _target(address: str) -> str:
+    """What gRPC connects to. Of several addresses it takes the first that answers, and another when that is gone."""
+    if "," not in address:
+        return address
+    found = []
+    for each in address.split(","):
+        host, _, port = each.strip().rpartition(":")
+        try:
+            places = socket.getaddrinfo(host.strip("[]"), int(port), socket.AF_INET, socket.SOCK_STREAM)
+        except (OSError, ValueError):
+            continue  # a name that is not known now; the others may be
+        found += [":".join(map(str, place[4][:2])) for place in places]
+    return "ipv4:" + ",".join(dict.fromkeys(found)) if found else address.split(",")[0]
 
 
 def certificate_mismatch(address: str, certificate: bytes, failed: Any) -> str | None:
@@ -55,7 +74,7 @@ def certificate_mismatch(address: str, certificate: bytes, failed: Any) -> str |
     words = (failed.details() or "").lower()
     if not any(word in words for word in SUSPICIOUS):
         return None
-    host, _, port = address.rpartition(":")
+    host, _, port = address.split(",")[0].rpartition(":")
     host = host.strip("[]")
     context = ssl.create_default_context(cadata=certificate.decode())
     context.set_alpn_protocols(["h2"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.engines.choice import AUTO, IN_MEMORY, check_engine, choose
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Engine
 from privjail.errors import PlanError
 from privjail.ops.rows.source import Dataset, Source
@@ -32,6 +33,7 @@ class Holdings:
     def __init__(self, options: EngineOptions | None = None) -> None:
         self.options = options or EngineOptions()
         self.frames: dict[Source, Any] = {}  # what Polars holds
+        self.coins = Coins()  # of random samples: the same for all sessions
         self._held_by: dict[Source, str] = {}
         self._lock = threading.RLock()
 
@@ -43,9 +45,9 @@ class Holdings:
         from privjail.engines.sql.engine import SqlEngine
 
         make = {
-            "polars": lambda most: PolarsEngine(most, self.frames),
-            "duckdb": lambda most: SqlEngine(self._duckdb, most),
-            "spark": lambda most: SqlEngine(self._spark, most),
+            "polars": lambda most: PolarsEngine(most, self.frames, self.coins),
+            "duckdb": lambda most: SqlEngine(self._duckdb, most, self.coins),
+            "spark": lambda most: SqlEngine(self._spark, most, self.coins),
         }
         return ChosenEngine(cache_bytes, make, self._held_by)
 
@@ -77,6 +79,7 @@ class Holdings:
 
     def _hold(self, source: Source, data: Any, engine: str) -> None:
         with self._lock:
+            self.coins.renew(source)
             if engine == "polars":
                 self.frames[source] = data
             else:

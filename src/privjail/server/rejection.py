@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from privjail.errors import DPError
-from privjail.server.ledger.state import State
+from privjail.server.ledger.state import ANALYST, State
 
 log = logging.getLogger("privjail.jail")
 EVERY = 60.0  # seconds
@@ -24,6 +24,7 @@ class Reason(Enum):
     UNKNOWN = "the token is unknown: never issued here, or replaced by a newer one"
     EXPIRED = "the token of user {user!r} has expired"
     REVOKED = "user {user!r} was revoked"
+    ROLE = "the token of user {user!r} is not an analyst's: the jail answers analysts only"
     CERTIFICATE = "the token of user {user!r} did not come with the certificate of that user"
 
 
@@ -41,6 +42,11 @@ class Rejection(NamedTuple):
         """What the caller is told. "Expired" only to a caller who has the complete token, since its hash was found."""
         if self.reason is Reason.EXPIRED:
             return DPError("authentication failed: the token has expired", do="ask the curator for a new one")
+        if self.reason is Reason.ROLE:
+            return DPError(
+                "authentication failed: the jail answers analysts, and this token has another role",
+                do="use it for the console; for programs, ask for a user of your own who is an analyst",
+            )
         return DPError(
             "authentication failed: the token is not accepted",
             do="use the newest connection file that the curator gave you, or ask for another",
@@ -57,7 +63,9 @@ def rejection(state: State, digest: str | None, now: datetime.datetime) -> Rejec
     user = state.users[name]
     if user.revoked:
         return Rejection(Reason.REVOKED, user.name)
-    return Rejection(Reason.CERTIFICATE if user.active(now) else Reason.EXPIRED, user.name)
+    if not user.active(now):
+        return Rejection(Reason.EXPIRED, user.name)
+    return Rejection(Reason.CERTIFICATE if user.role == ANALYST else Reason.ROLE, user.name)
 
 
 class RejectionLog:

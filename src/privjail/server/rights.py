@@ -100,6 +100,10 @@ def preview(state: State, body: dict[str, Any]) -> State:
         limits=dict(state.limits),
         former=dict(state.former),
         trees=state.trees,
+        frozen=dict(state.frozen),
+        rules=dict(state.rules),
+        used=dict(state.used),
+        wishes=dict(state.wishes),
     )
     copy.apply(Event(0, "", body))
     return copy
@@ -114,7 +118,7 @@ def gains(state: State, body: dict[str, Any]) -> list[Gain]:
     """
     after = preview(state, body)
     found = []
-    for user, dataset in _concerned(state, after):
+    for user, dataset in concerned(state, after):
         old, new = rights(state, user, dataset), rights(after, user, dataset)
         if new.access and old.access:
             lifted = tuple(bound for bound in old.bounds if not _follows(state, bound, new))
@@ -125,7 +129,7 @@ def gains(state: State, body: dict[str, Any]) -> list[Gain]:
     return found
 
 
-def _concerned(state: State, after: State) -> Iterator[tuple[str, str]]:
+def concerned(state: State, after: State) -> Iterator[tuple[str, str]]:
     """Users and data sets between which a limit, a membership or a revocation differs."""
     missing = object()
     scopes = state.limits.keys() | after.limits.keys()

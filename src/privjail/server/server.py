@@ -10,13 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privjail.errors import DPError, EngineFailed, InternalError
+from privjail.errors import BudgetExceeded, DPError, EngineFailed, InternalError
 from privjail.mechanisms.noise import Noise
+from privjail.server import rotation
+from privjail.server.alerts import Alerts
 from privjail.server.authentication import Caller, SharedRefresh, authenticate, digest_of
 from privjail.server.calls import Call, Calls
 from privjail.server.catalogue import Catalogue
@@ -24,12 +26,14 @@ from privjail.server.connections import Connections, most_connections
 from privjail.server.holdings import EngineOptions, Holdings
 from privjail.server.ledger.anchor import NO_RUN, machine_run
 from privjail.server.ledger.ledger import DurableLedger
+from privjail.server.ledger.state import State
 from privjail.server.ledger.store import open_store
-from privjail.server.limits import Busy, Limits
-from privjail.server.metrics import serve_metrics
+from privjail.server.limits import Busy, LimitError, Limits
+from privjail.server.metrics import gauges, serve_metrics
 from privjail.server.rejection import RejectionLog, rejection
+from privjail.server.security_log import SecurityLog
 from privjail.server.service import Service, on_clock
-from privjail.server.sessions import Sessions
+from privjail.server.sessions import SessionError, Sessions
 from privjail.server.streams import Streams
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.wire.decode import parse
@@ -66,6 +70,8 @@ class Options:
     ledger_url: str | None = None
     limits: Limits = Limits()
     engines: EngineOptions = EngineOptions()
+    alerts: dict[str, Any] = field(default_factory=dict)  # in which ways: see alerts.py
+    alert_seconds: float = 5.0
 
 
 def spelled(error: DPError) -> str:
@@ -93,7 +99,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     before it calls us; on the wire, a call with one message looks the same as a stream of one.
     """
 
-    def __init__(self, service: Service, options: Options) -> None:
+    def __init__(self, service: Service, options: Options, security: SecurityLog | None = None) -> None:
         self._service, self._options = service, options
         self._refresh = SharedRefresh(service.ledger)
         self._refusing = futures.ThreadPoolExecutor(2)
@@ -101,6 +107,7 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
         self.calls = Calls(options.limits)
         self.connections = Connections(options.limits)
         self._rejections = RejectionLog()
+        self.security = security or SecurityLog(None, "jail")
 
     def service(self, details: Any) -> Any:
         _, package, method = details.method.split("/") if details.method.count("/") == 2 else ("", "", "")
@@ -199,17 +206,21 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
 
     def _attempt(self, name: str, message: Any, body: bytes, caller: Caller) -> tuple[Any, tuple[Any, str] | None]:
         """A reply, or an error as status and text."""
-        metrics = self._service.metrics
+        metrics, began = self._service.metrics, time.monotonic()
         metrics.count("requests")
         error: DPError
+        user: str | None = None
         try:
             user = self._user(caller)
             if user is not None:
-                return getattr(self._service, name)(parse(message, body), user), None
+                reply = getattr(self._service, name)(parse(message, body), user)
+                metrics.took(name, time.monotonic() - began)
+                return reply, None
             metrics.count("refused")
             error, status = self._rejected(caller), grpc.StatusCode.UNAUTHENTICATED
         except DPError as e:
             metrics.count("failed" if isinstance(e, InternalError) else "refused")
+            self._note(e, user, name)
             error, status = e, STATUS.get(type(e), grpc.StatusCode.FAILED_PRECONDITION)
         except BaseException as e:  # also an engine's panic, which is no Exception
             # No details are sent or logged: the text of an internal error may contain values.
@@ -218,11 +229,23 @@ class Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
             error, status = InternalError("the jail failed on this request"), grpc.StatusCode.INTERNAL
         return None, (status, spelled(error))
 
+    def _note(self, error: DPError, user: str | None, call: str) -> None:
+        """A refusal, for the security log. Only limits say more than their kind: other errors may quote a program."""
+        kind = type(error).__name__
+        self._service.metrics.refused(kind)
+        if not isinstance(error, (Busy, SessionError)):
+            what = error.what if isinstance(error, (BudgetExceeded, LimitError)) else None
+            limit = "limit hit" if what else "failed" if isinstance(error, InternalError) else "refused"
+            self.security.write(limit, user=user, call=call, error=kind, what=what)
+
     def _rejected(self, caller: Caller) -> DPError:
         """The error for a caller whose token is not accepted. The log gets the details."""
         now = datetime.datetime.now(datetime.UTC)
         rejected = rejection(self._service.ledger.state, caller.digest, now)
         self._rejections.write(rejected, caller.context.peer())
+        self._service.metrics.refused("token")
+        kind = f"token {rejected.reason.name.lower()}"
+        self.security.write(kind, user=rejected.user, source=caller.context.peer())
         return rejected.error
 
     def _user(self, caller: Caller) -> str | None:
@@ -283,8 +306,10 @@ class Running:
     def wait(self) -> None:
         self.server.wait_for_termination()
 
-    def stop(self) -> None:
-        stopped = self.server.stop(grace=2)
+    def stop(self, drain: float = 2) -> None:
+        """End: no new calls are taken, and those that run have so many seconds to be answered."""
+        self.service.metrics.ready = False
+        stopped = self.server.stop(grace=drain)
         self.handler.streams.sweep(idle_seconds=0.0)  # idle streams must not delay the stop
         self.handler.calls.sweep(seconds=0.0)
         stopped.wait()
@@ -293,6 +318,7 @@ class Running:
         if self.metrics is not None:
             self.metrics.shutdown()
             self.metrics.server_close()
+        self.handler.security.write("stopped")
         self.service.ledger.close()
 
 
@@ -308,7 +334,9 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     catalogue = Catalogue(ledger, folder, Holdings(options.engines))
     service = Service(ledger, catalogue, options.limits, noise, options.workers)
-    limits, handler = options.limits, Handler(service, options)
+    security = SecurityLog(folder, "jail")
+    limits, handler = options.limits, Handler(service, options, security)
+    service.metrics.more, service.metrics.whole = partial(gauges, service), ledger.refresh
     server = grpc.server(
         futures.ThreadPoolExecutor(limits.calls),  # each open call holds a thread, which mostly sleeps
         options=[
@@ -324,7 +352,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     if options.insecure_loopback:
         port = server.add_insecure_port(address)
     else:
-        port = server.add_secure_port(address, _credentials(folder, options.mutual_tls))
+        port = server.add_secure_port(address, rotation.credentials(folder, options.mutual_tls))
     metrics = None
     if options.metrics_port is not None:
         metrics = serve_metrics(service.metrics, service.sessions, options.metrics_host, options.metrics_port)
@@ -335,11 +363,15 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
         handler.calls.sweep()
         handler.connections.sweep(port)
 
-    periodic = [Periodic(min(30.0, limits.idle_seconds / 4), sweeper.sweep), Periodic(0.5, end_half_open)]
+    def newest() -> State:
+        ledger.refresh()
+        return ledger.state
+
+    alerts = Alerts(folder, options.alerts, newest, security)
+    periodic = [
+        Periodic(min(30.0, limits.idle_seconds / 4), sweeper.sweep),
+        Periodic(0.5, end_half_open),
+        Periodic(options.alert_seconds, alerts.look),
+    ]
+    security.write("started", port=port)
     return Running(server, service, port, handler, periodic, metrics)
-
-
-def _credentials(folder: Path, mutual: bool) -> Any:
-    pair = ((folder / "jail.key").read_bytes(), (folder / "jail.crt").read_bytes())
-    users = (folder / "users.crt").read_bytes() if mutual else None
-    return grpc.ssl_server_credentials([pair], users, mutual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.engines.engine import Engine
 from privjail.errors import DPError, EngineFailed, InternalError, PlanError
@@ -27,6 +29,7 @@ from privjail.server.ledger.events import texts
 from privjail.server.ledger.ledger import DurableLedger, Room, dataset_of
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
+from privjail.server.noise_floor import check_noise
 from privjail.server.sessions import Session, Sessions
 from privjail.server.wire import decode, facts
 from privjail.server.wire import privjail_pb2 as pb
@@ -34,6 +37,8 @@ from privjail.server.workers import Workers
 
 log = logging.getLogger("privjail.jail")
 VERSION = 1
+CERTIFIED_NODES, CERTIFIED_ASKS = 2_000, 100  # in one request: of larger ones no certificates are kept
+Certify = Callable[[list[Query], Callable[[str], Notion]], bytes]
 
 
 class Service:
@@ -49,6 +54,7 @@ class Service:
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._to_free: deque[Session] = deque()
+        self.certify: Certify | None = None  # what makes the certificates that are kept beside charges
         self._at_work: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -181,8 +187,8 @@ class Service:
         self, session: Session, user: str, request: pb.ReleaseRequest, asks: list[Query], progress: Progress
     ) -> pb.ReleaseReply:
         number, deadline = request.request.hex(), progress.deadline
-        caps = _caps(request)
-        digest = _digest(asks, caps)
+        caps, block = _caps(request), decode.block(request)
+        digest = _digest(asks, caps, block)
         with deadline.shield():
             kept = self.ledger.earlier(user, number, digest)
         if kept is not None:
@@ -192,13 +198,15 @@ class Service:
                 "too many of your requests have failed inside this jail",
                 do="ask the curator to allow your requests again: privjail user pardon",
             )
-        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user)
+        check_noise(self.ledger.state, user, asks)
+        certificate = self._certificate(asks)
+        room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(
             self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
         )
         try:
-            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks)  # type: ignore[arg-type]
+            answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks, block)  # type: ignore[arg-type]
         except TimeUp:
             raise
         except BaseException as e:  # an engine's panic is no Exception
@@ -221,6 +229,16 @@ class Service:
             sent = self.ledger.keep_answer(user, number, body)
         self.metrics.released(len(asks))
         return reply if sent == body else pb.ReleaseReply.FromString(sent)
+
+    def _certificate(self, asks: list[Query]) -> bytes | None:
+        """The certificates of a request, packed; None if they are not kept, or the plan is large."""
+        if self.certify is None:
+            return None
+        values: list[Node] = [ask.value for ask in asks]
+        nodes = inputs_first(values, children)
+        if len(asks) > CERTIFIED_ASKS or sum(1 for _ in itertools.islice(nodes, CERTIFIED_NODES + 1)) > CERTIFIED_NODES:
+            return None
+        return self.certify(asks, self._notion)
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:
@@ -254,9 +272,10 @@ def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
     return caps
 
 
-def _digest(asks: list[Query], caps: dict[str, Cost]) -> str:
+def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None) -> str:
     """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes."""
     spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+    spelled += "" if block is None else repr(block)
     return hashlib.sha256(spelled.encode()).hexdigest()
 
 

@@ -34,15 +34,22 @@ def _pem(key: Any) -> bytes:
 
 def _certificate(name: str, key: Any, issuer: tuple[Any, Any] | None, hosts: list[str], days: int, ca: bool) -> Any:
     x509 = _crypto()
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    return _signed(subject, key.public_key(), issuer or (None, key), hosts, days, ca)
+
+
+def _signed(subject: Any, public: Any, issuer: tuple[Any, Any], hosts: list[str], days: int, ca: bool) -> Any:
+    """A certificate for a public key, by an issuer: (its certificate, its key); without a certificate, by itself."""
+    x509 = _crypto()
     from cryptography.hazmat.primitives import hashes
 
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    authority, signer = issuer
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(subject if issuer is None else issuer[0].subject)
-        .public_key(key.public_key())
+        .issuer_name(subject if authority is None else authority.subject)
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
         .not_valid_after(now + datetime.timedelta(days=days))
@@ -50,7 +57,7 @@ def _certificate(name: str, key: Any, issuer: tuple[Any, Any] | None, hosts: lis
     )
     if hosts:
         builder = builder.add_extension(x509.SubjectAlternativeName([_host(x509, h) for h in hosts]), critical=False)
-    return builder.sign(key if issuer is None else issuer[1], hashes.SHA256())
+    return builder.sign(signer, hashes.SHA256())
 
 
 def _host(x509: Any, host: str) -> Any:
@@ -79,6 +86,9 @@ def make_certificates(folder: Path, hosts: list[str], days: int = 3650) -> None:
         cert = _certificate(f"privjail {name}", key, None, people, days, ca=True)
         _write(folder / f"{name}.key", _pem(key))
         _write(folder / f"{name}.crt", cert.public_bytes(Encoding.PEM))
+    from privjail.server.rotation import rotate_certificate
+
+    rotate_certificate(folder, hosts=hosts)
 
 
 def user_certificate(folder: Path, user: str, days: int = 365) -> tuple[bytes, bytes]:
@@ -86,7 +96,7 @@ def user_certificate(folder: Path, user: str, days: int = 365) -> tuple[bytes, b
     x509 = _crypto()
     from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-    authority = x509.load_pem_x509_certificate((folder / "users.crt").read_bytes())
+    authority = x509.load_pem_x509_certificate((folder / "users.crt").read_bytes())  # the first: the newest
     signer = load_pem_private_key((folder / "users.key").read_bytes(), None)
     key = _key()
     cert = _certificate(user, key, (authority, signer), [], days, ca=False)

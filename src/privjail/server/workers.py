@@ -42,6 +42,11 @@ class Workers:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
+    def busy(self) -> tuple[int, int]:
+        """How many requests wait, and how many run."""
+        with self._lock:
+            return len(self._waiting), len(self._running)
+
     def place(self, user: str) -> Work:
         """A context that waits until it is this user's turn, and holds a worker until it is left."""
         return Work(self, user)

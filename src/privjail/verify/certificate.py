@@ -21,7 +21,7 @@ from privjail.errors import DPError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Dataset, Source
 from privjail.plan import domain as d
-from privjail.plan.cells import Cell, Partition
+from privjail.plan.cells import Cell, Draw, Partition
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.rows import Rows
@@ -114,7 +114,9 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
 
 
 def _notion_of(root: Cell) -> Notion | None:
-    connected = session.connection()
+    connected, block = session.connection(), session.current_block()
+    if block is not None:
+        return block.notion
     if connected is None:
         return session.jail().ledger.account(root).notion
     return connected.notions[str(root.key)]
@@ -201,6 +203,11 @@ class _Writer:
                 part = each.partition
                 entry: dict[str, Any] = {"of": self.numbers[each.parent], "base": self.node(part.base)}
                 entry |= {"by": self.node(part.by), "key": [each.key.type_, each.key.spelling]}
+            elif isinstance(each.partition, Draw):
+                assert each.parent is not None
+                draw = each.partition
+                entry = {"of": self.numbers[each.parent], "sample": self.node(draw.rows)}
+                entry |= {"rate": str(draw.rate), "tag": draw.tag}
             else:
                 entry = {"data set": self._roots.get(each)}
             self.numbers[each] = len(self.cells)
@@ -218,6 +225,8 @@ def _needs(each: Node) -> list[Node]:
             for step in cell.path():
                 if isinstance(step.partition, Partition):
                     found += [step.partition.base, step.partition.by]
+                elif isinstance(step.partition, Draw):
+                    found.append(step.partition.rows)
     return found
 
 

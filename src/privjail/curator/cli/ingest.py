@@ -29,7 +29,7 @@ def ingest(
     """
     from privjail.catalogue.ingest import ingest as write
     from privjail.catalogue.origins import origin_of
-    from privjail.curator.folder import schema_dict
+    from privjail.curator.given import schema_dict
     from privjail.ops.rows.source import Unit
 
     whose = Unit(*privacy_unit(unit, rows_per_unit))

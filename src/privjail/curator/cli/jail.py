@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import bar, done, notes, numbers, out, progress, quiet, show, spelled
+from privjail.curator.cli.show import bar, done, notes, out, progress, quiet, show, spelled
+from privjail.curator.given import numbers
 from privjail.errors import DPError
 
 HERE = Path("jail")
@@ -49,12 +50,21 @@ def init(
     host: Annotated[list[str] | None, typer.Option(help="names and addresses that analysts will use")] = None,
     port: Annotated[int, typer.Option(help="the port that analysts will connect to", min=1, max=65535)] = 7443,
     ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
+    also: Annotated[list[str] | None, typer.Option(help="HOST:PORT of further jails behind the same name")] = None,
+    like: Annotated[Path | None, typer.Option(help="share certificates and ledger with this jail's folder")] = None,
 ) -> None:
     """Make a jail: its folder, certificate and ledger."""
-    from privjail.curator.folder import JailFolder
+    from privjail.curator.folder import JailFolder, read_config
 
     names = list(host or ["localhost", "127.0.0.1"])
-    JailFolder.init(folder, names, f"{names[0]}:{port}", ledger)
+    address = ",".join([f"{names[0]}:{port}", *(also or [])])
+    if like is not None:
+        other = read_config(like)
+        ledger = ledger or other.get("ledger_url")
+        if ledger is None:
+            raise DPError("jails behind one name share one ledger, and that of the other is in its folder",
+                          do="make both with --ledger postgresql://…")  # fmt: skip
+    JailFolder.init(folder, names, address, ledger, like)
     done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
@@ -174,6 +184,7 @@ def user_add(
     name: str,
     days: Annotated[int, typer.Option(help="days until the token expires", min=1, max=3650)] = 90,
     mutual_tls: Annotated[bool, typer.Option("--mutual-tls", help="make a client certificate too")] = False,
+    role: Annotated[str | None, typer.Option(help="analyst, curator, auditor or operator; default: analyst")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
     jail: Where = HERE,
 ) -> None:
@@ -193,7 +204,7 @@ def user_add(
     with os.fdopen(fd, "w", encoding="utf-8") as f:
         os.fchmod(fd, 0o600)
         try:
-            file = folder.add_user(name, days, mutual_tls)
+            file = folder.add_user(name, days, mutual_tls, role)
         except BaseException:
             if not there:
                 path.unlink()
@@ -210,8 +221,8 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     from privjail.curator.views import users
 
-    rows = [[u.name, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
-    show("users", ["name", "groups", "expires", "revoked"], rows, as_json)
+    rows = [[u.name, u.role, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
+    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
 
 
 @user.command("pardon")
@@ -299,20 +310,6 @@ def budget(
 
 
 @quiet
-def log(
-    jail: Where = HERE,
-    as_json: Json = False,
-    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
-) -> None:
-    """Show the audit log: what was decided, asked and charged. Answers are not in it."""
-    from privjail.curator import views
-
-    lines = views.log(_folder(jail), last)
-    rows = [[line.entry, line.at, line.what, line.who, line.details, line.by] for line in lines]
-    show("log", ["entry", "at", "what", "who", "details", "by"], rows, as_json)
-
-
-@quiet
 def revoke(
     who: Annotated[str, typer.Argument(help="a user, or with --group a group", autocompletion=_names("users"))],
     dataset: Annotated[
@@ -350,15 +347,15 @@ def verify(
 
     A ledger that was rolled back together with its anchors looks complete. Only an entry stored elsewhere shows it.
     """
-    from privjail.curator import folder as jails
+    from privjail.curator import keeping
 
     if renew_anchor:
-        jails.renew_anchor(jail, reason or "")
+        keeping.renew_anchor(jail, reason or "")
     folder = _folder(jail)
     with progress("checking the ledger", quiet=as_json) as step:
         newest = folder.check(step, resume)
     if expect is not None:
-        jails.expect(folder, expect)
+        keeping.expect(folder, expect)
     head = f"{newest.seq}:{newest.hash}"
     if as_json:
         print(json.dumps({"entries": newest.seq, "head": head}))
@@ -368,7 +365,7 @@ def verify(
 
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for command in (init, grant, budget, log, revoke, verify):
+    for command in (init, grant, budget, revoke, verify):
         app.command()(command)
     for name, sub in (("dataset", dataset), ("population", population_), ("user", user), ("group", group)):
         app.add_typer(sub, name=name)

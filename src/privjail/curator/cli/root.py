@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from privjail.curator.cli import ingest, jail, schema, serve, verify
+from privjail.curator.cli import console, day, house, ingest, jail, log, schema, serve, verify
 from privjail.distribution import __version__
 from privjail.errors import DPError
 from privjail.faults import explained
@@ -35,7 +35,7 @@ def _mount() -> None:
 
 _mount()
 app.add_typer(schema.app, name="schema")
-for part in (jail, ingest, serve, verify):
+for part in (jail, log, ingest, serve, console, house, day, verify):
     part.register(app)
 
 

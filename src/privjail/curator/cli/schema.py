@@ -34,23 +34,26 @@ class Format(StrEnum):
 
 @app.command("draft")
 def schema_draft(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    file: Annotated[str, typer.Argument(help="A CSV or Parquet file, a folder of Parquet files, or a database.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here instead of to the screen.")] = None,
     form: Annotated[Format | None, typer.Option("--format", help="Default: by the ending of OUT, else json.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it exists.")] = False,
+    kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
+    query: Annotated[str | None, typer.Option(help="A query of the database.")] = None,
 ) -> None:
     """Write a first schema for FILE, for you to edit.
 
     Types, ranges and categories are guessed from the data, so the draft itself reveals data. Replace every range and
     list by what is known without the data.
     """
-    from privjail.curator.schema_draft import draft, read_raw, spell
+    from privjail.curator.schema_draft import draft, read_any, spell
 
     if form is None:
         form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
     if out is not None and out.exists() and not force:
         raise DPError(f"{out.name!r} exists and was left as it is", do="choose another name, or add --force")
-    text = spell(draft(read_raw(file)), form.value)
+    rows, odd = read_any(file, kind, query)
+    text = spell(draft(rows), form.value)
     if out is None:
         print(text, end="")
     else:
@@ -60,6 +63,8 @@ def schema_draft(
             wrong, do = FILES.get(e.errno or 0, (f"cannot be written: {e.strerror}", None))
             raise DPError(f"{out.name!r} {wrong}", do=do) from None
     messages = Console(stderr=True)
+    for remark in odd:
+        messages.print(f"[yellow]note[/]: {escape(remark)}", soft_wrap=True)
     messages.print(Panel(LEAK, title="edit before use", border_style="yellow", title_align="left"))
     if out is not None:
         messages.print(f"wrote {escape(str(out))}; try it with:", soft_wrap=True)

@@ -37,6 +37,10 @@ def serve(
     engine: Annotated[str, typer.Option(help="auto, polars, duckdb or spark, for data added without one")] = "auto",
     spark: Annotated[str | None, typer.Option(help="a Spark Connect server, sc://host:port")] = None,
     spark_token_file: Annotated[Path | None, typer.Option(help="a file with the token for Spark")] = None,
+    drain: Annotated[float, typer.Option(help="seconds that running requests get when the jail is stopped")] = 20.0,
+    certificates: Annotated[
+        bool, typer.Option(help="keep the certificate of each release in the ledger, for the auditor")
+    ] = True,
 ) -> None:
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
@@ -49,7 +53,7 @@ def serve(
 
     config = read_config(jail)
     url = config.get("ledger_url")
-    port = int(config["address"].rpartition(":")[2]) if port is None else port
+    port = int(config["address"].split(",")[0].rpartition(":")[2]) if port is None else port
     check_listen(host, port, "the jail")
     limits = Limits(
         memory_bytes=of_machine() // 2 if memory is None else parsed(memory), kept_bytes_per_user=parsed(kept_per_user)
@@ -74,13 +78,18 @@ def serve(
             url,
             limits,
             engines,
+            config.get("alerts", {}),
         ),
     )
+    if certificates:
+        from privjail.curator.certificates import packed
+
+        running.service.certify = packed
     print(f"serving on {host}:{running.port}", flush=True)
     warming = threading.Thread(target=_warm)
     warming.start()
     os.read(told, 1)
-    running.stop()
+    running.stop(drain)
     warming.join()  # an import that is cut off half-way can keep the process from ending
 
 

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import wraps
 from typing import Any
 
@@ -71,16 +70,6 @@ def show(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -
     for row in rows:
         table.add_row(*("—" if cell is None else escape(str(cell)) for cell in row))
     out.print(table)
-
-
-def numbers(text: str | None) -> list[Any]:
-    """A budget that was typed as an option: one number, or eps,delta."""
-    if text is None:
-        return []
-    try:
-        return [Fraction(part.strip()) for part in text.split(",")]
-    except (ValueError, ZeroDivisionError):
-        raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None
 
 
 def spelled(notion: Notion, cost: Cost | None) -> str | None:

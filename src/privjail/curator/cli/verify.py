@@ -61,7 +61,7 @@ def audit(
 
 
 def _given(text: str) -> tuple[str, Any]:
-    from privjail.curator.folder import schema_dict
+    from privjail.curator.given import schema_dict
     from privjail.verify.audit.jail import Given
 
     name, equals, rest = text.partition("=")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
 from privjail.engines.polars.columns import (
@@ -46,6 +47,7 @@ from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.expr import Expr, column_steps
@@ -61,9 +63,13 @@ class PolarsEngine(Engine):
     """Runs plans on data sets held as Polars frames, or left on disk."""
 
     def __init__(
-        self, cache_bytes: int = CACHE_BYTES, frames: dict[Source, pl.DataFrame | OnDisk] | None = None
+        self,
+        cache_bytes: int = CACHE_BYTES,
+        frames: dict[Source, pl.DataFrame | OnDisk] | None = None,
+        coins: Coins | None = None,
     ) -> None:
         self._frames = {} if frames is None else frames
+        self.coins = coins or Coins()
         self._cache = Cache(cache_bytes)  # what was computed before
         self._long = LongTables(self._frames, self._cache)
         self._persons = Persons(self)
@@ -81,6 +87,7 @@ class PolarsEngine(Engine):
         if source in self._frames:  # opened again: the file may have changed, and nothing old may be mixed in
             self._cache.clear()
             self._last_shared_table = None
+        self.coins.renew(source)
         self._frames[source] = frame
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
@@ -132,6 +139,11 @@ class PolarsEngine(Engine):
                 index = self._index(above)
                 kept = Filter.kept(self._column(condition, self._size(rows.base))).to_numpy()
                 return np.flatnonzero(kept) if index is None else index[kept[index]]
+            case Sample(above):
+                size = self._size(rows.base)
+                numbers = np.frombuffer(self.coins.numbers(rows, size), dtype=">u4")[:size]
+                drawn: Array = rows.polars(self._index(above), numbers)
+                return drawn
         assert rows.parent is not None
         return self._step(rows, rows.parent)
 

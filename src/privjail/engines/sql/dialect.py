@@ -344,6 +344,9 @@ class Dialect:
 
     strip_name = "trim"
 
+    drawn: Callable[[Any, Term], Term]  # whether a sample draws the row at a position; the engine knows the coins
+    sha256_ends = ("sha256(", ")")  # of a text; gives hexadecimal digits
+
 
 class SparkDialect(Dialect):
     """Spark's SQL, as Spark 4 and Sail take it through Spark Connect."""
@@ -351,6 +354,7 @@ class SparkDialect(Dialect):
     name = "Spark"
     text_type = "STRING"
     strip_name = "btrim"
+    sha256_ends = ("sha2(", ", 256)")
 
     float_suffix = "D"
 

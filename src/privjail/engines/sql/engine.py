@@ -7,8 +7,10 @@ number): exact whole numbers. Tables that were counted before are kept, and grou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
 from privjail.engines.polars.columns import enclosing_tables
@@ -31,8 +33,9 @@ NUMBER_BYTES = 36  # of one whole number that is kept in a list
 class SqlEngine(Engine):
     """Asks a database that holds the data sets; keeps the tables that it gave."""
 
-    def __init__(self, store: Store, cache_bytes: int) -> None:
+    def __init__(self, store: Store, cache_bytes: int, coins: Coins | None = None) -> None:
         self.store = store
+        self.coins = coins or Coins()
         self._cache = Cache(cache_bytes)
 
     @property
@@ -42,6 +45,7 @@ class SqlEngine(Engine):
     def hold(self, source: Source, data: Held) -> None:
         if source in self.store.stored:  # opened again: nothing that was counted before may be mixed in
             self._cache = Cache(self._cache.limit)
+        self.coins.renew(source)
         self.store.hold(source, data)
 
     def check(self, values: Iterable[Value]) -> None:
@@ -108,7 +112,9 @@ class SqlEngine(Engine):
             yield from statements(self._compiler, some)
 
     def _compiler(self) -> Compiler:
-        return Compiler(self.store.dialect(), self.store.stored)
+        dialect = self.store.dialect()
+        dialect.drawn = partial(self.coins.term, dialect)
+        return Compiler(dialect, self.store.stored)
 
 
 def _asked(values: Iterable[Value]) -> list[Question]:

@@ -52,6 +52,7 @@ class Dot(Expr):
     """
 
     kind = "dot"
+    shared = True  # X @ W: each column of it is read by all products
     columns: tuple[Expr, ...]
     weights: tuple[Lit, ...]
 

@@ -165,6 +165,7 @@ class Element(Value):
     i: int
 
     def __post_init__(self) -> None:
+        need_vector(self.a)
         if not 0 <= self.i < self.a.size:
             raise PlanError("no such element")
         self.fact(index=(), grid=self.a.grid)
@@ -231,6 +232,7 @@ class ColumnStack(Value):
     def __post_init__(self) -> None:
         if not self.vectors or len(self.labels) != len(self.vectors):
             raise PlanError("a table needs at least one column, and a label for each")
+        need_vector(self.vectors[0])
         _same_shape(*self.vectors)
         index = (*self.vectors[0].index, self.labels)
         self.fact(index=index, grid=common_grid([v.grid for v in self.vectors]))
@@ -262,6 +264,7 @@ class Total(Value):
     a: Value
 
     def __post_init__(self) -> None:
+        need_vector(self.a)
         self.fact(index=(), grid=self.a.grid)
 
     def derive(self) -> Facts:
@@ -337,6 +340,12 @@ class PublicNumber(Value):
         return f"{show(self.c)}"
 
 
+def need_vector(value: Value) -> None:
+    """Refuse, before anything is charged, what only a vector has."""
+    if not value.index:
+        raise PlanError("a single private number has no elements", do="use the number itself")
+
+
 def _listed(values: tuple[Value, ...]) -> str:
     """The first few by their texts: a longer text would be cut anyway."""
     shown = ", ".join(map(str, values[:SHOWN]))
@@ -371,7 +380,9 @@ def _added(a: Sensitivity, b: Sensitivity) -> Sensitivity:
     if isinstance(a, PerElement) and isinstance(b, PerElement):
         return PerElement(tuple(map(add, a.distances, b.distances)))
     if isinstance(a, OneMoves) and isinstance(b, OneMoves) and _same_terms(a.whole, b.whole):
-        return OneMoves(a.size, a.whole + b.whole, lambda i: a.at(i) + b.at(i), a.net + b.net)
+        whole = a.whole + b.whole
+        net = whole if a.net is a.whole and b.net is b.whole else a.net + b.net
+        return OneMoves(a.size, whole, lambda i: a.at(i) + b.at(i), net)
     if isinstance(a, AllMove) and isinstance(b, AllMove):
         return AllMove(a.size, a.each + b.each)
     return PerElement(tuple(a.at(i) + b.at(i) for i in range(a.size)))

@@ -66,7 +66,8 @@ class Tally(Value):
         net, reach = rows.sum_distance(lower, upper), max(-lower, upper)
         joint: Sensitivity = PerElement((net,))
         if keys:
-            joint = OneMoves(self.size, rows.distance * reach, partial(_element, rows, keys, reach, net), net)
+            whole = net if rows.only_inserts else rows.distance * reach
+            joint = OneMoves(self.size, whole, partial(_element, rows, keys, reach, net), net)
         single = edits is not None and edits <= 1
         monotone = single or (deleted == 0 and (lower >= 0 or upper <= 0))
         return Facts(joint, rows.cells, cap is not None, monotone, single)

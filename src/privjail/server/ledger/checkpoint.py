@@ -16,7 +16,8 @@ from typing import Any
 
 from privjail.budget.ledger import Branch, CostTree
 from privjail.server.ledger.events import LedgerError, amounts, spelled, texts
-from privjail.server.ledger.state import RequestEntry, Scope, State, UserEntry
+from privjail.server.ledger.rules import Rule, Used
+from privjail.server.ledger.state import ANALYST, RequestEntry, Scope, State, UserEntry, Wish
 
 EVERY = 5_000  # entries after which a checkpoint is made: so many are read in a tenth of a second
 MOST_BYTES = 2**30  # of a state, unpacked: more is not read
@@ -53,7 +54,7 @@ def _record(state: State) -> dict[str, Any]:
     """The state as lists and texts. Of requests, those of which something may still come, or that were lost."""
     return {
         "datasets": [[entry.entered, entry.removed] for entry in state.datasets.values()],
-        "users": [[u.name, u.token, u.expires, u.revoked] for u in state.users.values()],
+        "users": [[u.name, u.token, u.expires, u.revoked, *_role(u)] for u in state.users.values()],
         "tokens": sorted(state.tokens.items()),
         "groups": [[name, sorted(members)] for name, members in state.groups.items()],
         "limits": [[scope, texts(limit)] for scope, limit in _by_key(state.limits)],
@@ -63,7 +64,23 @@ def _record(state: State) -> dict[str, Any]:
         "failures": sorted(state.failures.items()),
         "kept": sorted(state.kept.items()),
         "releases": state.releases,
+        **_service(state),
     }
+
+
+def _role(user: UserEntry) -> list[str]:
+    """Left out for analysts, as are empty parts below: without them a state is spelled as it always was."""
+    return [] if user.role == ANALYST else [user.role]
+
+
+def _service(state: State) -> dict[str, Any]:
+    parts = {
+        "frozen": sorted(state.frozen.items()),
+        "rules": [[scope, rule.record()] for scope, rule in _by_key(state.rules)],
+        "used": [[scope, used.record()] for scope, used in _by_key(state.used)],
+        "wishes": [[w.number, w.user, w.dataset, w.budget, w.reason, w.at] for _, w in _by_key(state.wishes)],
+    }
+    return {name: part for name, part in parts.items() if part}
 
 
 def _by_key(table: dict[Any, Any]) -> list[tuple[Any, Any]]:
@@ -74,18 +91,23 @@ def _state(record: dict[str, Any]) -> State:
     state = State()
     for entered, removed in record["datasets"]:
         state.add_dataset(entered).removed = removed
-    state.users = {name: UserEntry(name, *rest) for name, *rest in record["users"]}
+    state.users = {name: UserEntry(name, *rest) for name, *rest in record["users"]}  # with or without a role
     state.tokens = dict(record["tokens"])
     state.groups = {name: frozenset(members) for name, members in record["groups"]}
     state.limits = {_scope(scope): amounts(limit) for scope, limit in record["limits"]}
     state.former = {_scope(scope): amounts(limit) or () for scope, limit in record["former"]}
     for scope, whole in record["trees"]:
-        state.trees[_scope(scope)] = CostTree(state.datasets[scope[2]].notion.zero(), _branch(whole))
+        notion = state.datasets[scope[2]].notion
+        state.trees[_scope(scope)] = CostTree(notion.zero(), _branch(whole), notion.amplifies)
     for (user, request), digest, lost, repeats in record["requests"]:
         state.requests[user, request] = RequestEntry(digest, lost=lost, repeats=repeats)
     state.failures = Counter(dict(record["failures"]))
     state.kept = Counter(dict(record["kept"]))
     state.releases = record["releases"]
+    state.frozen = dict(record.get("frozen", ()))
+    state.rules = {_scope(scope): Rule.read(rule) for scope, rule in record.get("rules", ())}
+    state.used = {_scope(scope): Used.read(used) for scope, used in record.get("used", ())}
+    state.wishes = {number: Wish(number, *rest) for number, *rest in record.get("wishes", ())}
     return state
 
 

@@ -61,6 +61,8 @@ def check_history(
         state.apply(event)
         if event.body.get("type") == "answer":
             _check_answer(store, event)
+        if "certificate" in event.body:
+            _check_certificate(store, event)
         if event.body.get("type") == CHECKPOINT:
             progress(Checked(event.seq, event.hash))
     if last is None:
@@ -87,6 +89,13 @@ def _check_checkpoint(store: Store, event: Event, state: State) -> None:
     # A crash between the note of a checkpoint and its entry leaves the entry without the state: it is never used.
     if event.body["sha256"] != sha256(right) or (packed is not None and packed != right):
         raise damaged()
+
+
+def _check_certificate(store: Store, event: Event) -> None:
+    """A certificate that was kept must be the one that the charge names. A crash can leave a charge without it."""
+    body = store.kept(event.seq)
+    if body is not None and hashlib.sha256(body).hexdigest() != event.body["certificate"]:
+        raise LedgerError(f"the certificate that was kept with entry {event.seq} was changed")
 
 
 def _check_answer(store: Store, event: Event) -> None:

@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -117,7 +117,10 @@ class DurableLedger:
         """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
         said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
-        said["kept"] = kept = ENTRIES + (0 if room is None else room.answer) + len(spelled(said))
+        beside = None if room is None else room.beside
+        if beside is not None:
+            said["certificate"] = hashlib.sha256(beside).hexdigest()
+        said["kept"] = kept = ENTRIES + (0 if room is None else room.bytes) + len(spelled(said))
 
         def once() -> None:
             take_back = repeated = None
@@ -131,9 +134,9 @@ class DurableLedger:
                         if room is not None:
                             room.check(self.state.kept[user] + kept)
                         # Added now, so that the limits are checked for the total; undone if the entry is not stored.
-                        take_back = self.state.spend(user, listed, caps)
+                        take_back = self.state.spend(user, listed, caps, _now())
                         entry = self._charge(user, request, digest, said)
-                        writing.append(entry)
+                        writing.append(entry, beside)
                     elif known.answered is None:
                         repeated = writing.append(self._repeat(user, request, known))
             except BaseException:
@@ -283,6 +286,23 @@ class DurableLedger:
                 return found[-count:]
             reach *= 4
 
+    def window(self, first: int, last: int) -> list[Event]:
+        """The entries from one number to another, each checked against the one before it."""
+        found = []
+        for event in self.past(first - 1):
+            if event.seq > last:
+                break
+            found.append(event)
+        return found
+
+    def past(self, after: int = 0) -> Iterator[Event]:
+        """All entries after one of them, each checked against the one before it; read in batches."""
+        return events_from(self._store, max(1, after + 1))
+
+    def beside(self, seq: int) -> bytes | None:
+        """The certificate that was kept beside a charge."""
+        return self._again(lambda: self._store.kept(seq))
+
     def check(self, found_right: Callable[[Checked], None], resume: Checked | None) -> Checked:
         """Check every entry, answer and checkpoint; see history.py."""
         return check_history(self._store, found_right, resume)
@@ -312,6 +332,11 @@ class Room:
 
     answer: int = 0
     most: int | None = None
+    beside: bytes | None = None  # the certificate, which is kept beside the charge
+
+    @property
+    def bytes(self) -> int:
+        return self.answer + len(self.beside or b"")
 
     def check(self, kept: int) -> None:
         if self.most is not None and kept > self.most:

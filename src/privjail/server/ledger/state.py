@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privjail.budget.ledger import CostTree
@@ -15,7 +16,10 @@ from privjail.errors import BudgetExceeded, PlanError
 from privjail.ops.rows.source import Unit
 from privjail.plan.cells import Address
 from privjail.server.ledger.events import VERSION, Event, LedgerError, amounts, other_version
+from privjail.server.ledger.rules import Rule, Used, check
 
+ANALYST = "analyst"
+ROLES = (ANALYST, "curator", "auditor", "operator")  # who spends, decides, reads the log, runs the machine
 PerElement = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
 
@@ -52,9 +56,22 @@ class UserEntry:
     token: str
     expires: str | None
     revoked: bool = False
+    role: str = ANALYST
 
     def active(self, now: datetime.datetime) -> bool:
         return not self.revoked and (self.expires is None or now < datetime.datetime.fromisoformat(self.expires))
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An analyst asks for budget on a data set, which may be one that she has no access to, or that does not exist."""
+
+    number: int  # of its entry
+    user: str
+    dataset: str
+    budget: str  # as she wrote it
+    reason: str
+    at: str | None
 
 
 class Answered(NamedTuple):
@@ -98,6 +115,10 @@ class State:
     failures: Counter[str] = field(default_factory=Counter)  # of each user, inside the engine
     kept: Counter[str] = field(default_factory=Counter)  # bytes that the ledger keeps for each user
     releases: int = 0
+    frozen: dict[str, str] = field(default_factory=dict)  # data sets that answer nobody now, and why
+    rules: dict[Scope, Rule] = field(default_factory=dict)  # limits beside the budget
+    used: dict[Scope, Used] = field(default_factory=dict)  # of the rules, in the newest day
+    wishes: dict[int, Wish] = field(default_factory=dict)  # that are not decided yet
     _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
@@ -159,7 +180,8 @@ class State:
         if before is not None:
             self.tokens.pop(before.token, None)
         self.tokens[body["token"]] = body["name"]
-        self.users[body["name"]] = UserEntry(body["name"], body["token"], body["expires"])
+        role = body.get("role", ANALYST)
+        self.users[body["name"]] = UserEntry(body["name"], body["token"], body["expires"], role=role)
 
     def _on_revoke(self, body: dict[str, Any]) -> None:
         if body["dataset"] is None:
@@ -172,6 +194,39 @@ class State:
 
     def _on_limit(self, body: dict[str, Any]) -> None:
         self._set((body["scope"], body["who"], body["dataset"]), amounts(body["limit"]))
+        self.wishes.pop(body.get("wish", 0), None)
+
+    def _on_upgrade(self, body: dict[str, Any]) -> None:
+        """The folder has a newer layout from here on. Older versions stop at this entry: they do not know it."""
+
+    def _on_restored(self, body: dict[str, Any]) -> None:
+        """The ledger was put back from a backup, which the curator takes for the newest there is."""
+
+    def _on_settings(self, body: dict[str, Any]) -> None:
+        """A setting outside the ledger was changed: who is told of alerts, or a certificate."""
+
+    def _on_freeze(self, body: dict[str, Any]) -> None:
+        if body["frozen"]:
+            self.frozen[body["name"]] = body["reason"]
+        else:
+            self.frozen.pop(body["name"], None)
+
+    def _on_rule(self, body: dict[str, Any]) -> None:
+        scope = (body["scope"], body["who"], body["dataset"])
+        if body["rule"]:
+            self.rules[scope] = Rule.read(body["rule"])
+            self.used.setdefault(scope, Used())
+        else:
+            self.rules.pop(scope, None)
+            self.used.pop(scope, None)
+
+    def _on_wish(self, body: dict[str, Any]) -> None:
+        self.wishes[self._seq] = Wish(
+            self._seq, body["user"], body["dataset"], body["budget"], body["reason"], body.get("at")
+        )
+
+    def _on_decline(self, body: dict[str, Any]) -> None:
+        self.wishes.pop(body["wish"], None)
 
     def _set(self, scope: Scope, limit: Cost | None) -> None:
         self.limits[scope] = limit
@@ -184,6 +239,23 @@ class State:
             self.requests[_key(body)] = RequestEntry(body["digest"])
             self.kept[body["user"]] += body["kept"]
             self.releases += 1
+            if self.rules:
+                charges = [(d, tuple((p, k) for p, k in a), amounts(c) or ()) for d, a, c in body["charges"]]
+                for scope, cost in self._ruled(body["user"], charges, body["groups"]):
+                    self.used[scope].count(body["at"], cost)
+
+    def _ruled(self, user: str, charges: list[PerElement], groups: list[str]) -> list[tuple[Scope, Fraction]]:
+        """The scopes with a rule that a request falls under, and what it costs there: ε, or ρ."""
+        found = []
+        for dataset in sorted({d for d, _, _ in charges}):
+            scopes = [scope for scope in self.scopes(user, dataset, groups) if scope in self.rules]
+            if scopes:
+                tree = CostTree(self.datasets[dataset].notion.zero())
+                for name, address, cost in charges:
+                    if name == dataset:
+                        tree.add(address, cost)
+                found += [(scope, tree.total[0]) for scope in scopes]
+        return found
 
     def _on_charge(self, body: dict[str, Any]) -> None:
         self.charged(body)
@@ -231,7 +303,8 @@ class State:
 
     def _tree(self, scope: Scope) -> CostTree:
         if scope not in self.trees:
-            self.trees[scope] = CostTree(self.datasets[scope[2]].notion.zero())
+            notion = self.datasets[scope[2]].notion
+            self.trees[scope] = CostTree(notion.zero(), amplifies=notion.amplifies)
         return self.trees[scope]
 
     def total(self, scope: Scope) -> Cost:
@@ -249,7 +322,9 @@ class State:
         own = ("user", user, dataset) in self.limits
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
-    def spend(self, user: str, charges: list[tuple[str, Address, Cost]], caps: dict[str, Cost]) -> Callable[[], None]:
+    def spend(
+        self, user: str, charges: list[PerElement], caps: dict[str, Cost], at: str = ""
+    ) -> Callable[[], None]:  # fmt: skip
         """Charge a release and return a function that undoes it; or raise and change nothing, if a limit forbids it."""
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
@@ -271,8 +346,14 @@ class State:
                     for scope in self.scopes(user, dataset, groups):
                         undo.append(self._tree(scope).add(address, cost))
                         touched[scope] = None
+                    if dataset in self.frozen:
+                        raise PlanError(
+                            f"the data set {dataset!r} is frozen; nothing was charged", do="ask the curator, or wait"
+                        )
                 for scope in touched:
                     self._within(scope, caps)
+                for scope, spent in self._ruled(user, charges, groups) if self.rules else ():
+                    check(self.rules[scope], _under(scope, user), spent, self.used[scope], at)
             except BaseException:
                 take_back()
                 raise
@@ -297,6 +378,16 @@ class State:
 
 def _key(body: dict[str, Any]) -> RequestKey:
     return body["user"], body["request"]
+
+
+def _under(scope: Scope, user: str) -> str:
+    """By whose rule something is refused, in words for the user."""
+    kind, who, dataset = scope
+    return {
+        "dataset": f"on {dataset!r}",
+        "user": f"by you on {dataset!r}",
+        "group": f"by group {who!r} on {dataset!r}",
+    }[kind]
 
 
 def _whose(kind: str, who: str) -> str:

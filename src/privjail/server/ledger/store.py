@@ -263,7 +263,7 @@ class SQLiteStore(Store):
     def _note_anew(self, events: list[Event]) -> None:
         self._sync_log()
         for event in events[-2:]:
-            answer = None if subject(event.body) == CHECKPOINT else self.kept(event.seq)
+            answer = self.kept(event.seq) if event.body["type"] == "answer" else None
             self._anchor.write(event.seq % 2, Note(event, answer, event.seq, self._run))
 
     def _sync_log(self) -> None:
@@ -310,7 +310,8 @@ class SQLiteStore(Store):
 
     def _insert(self, event: Event, answer: bytes | None) -> None:
         about = subject(event.body)
-        noted = None if about == CHECKPOINT else answer  # a state can be large, and can be added up again
+        # Not the state of a checkpoint, which can be added up again, nor a certificate: both can be large.
+        noted = answer if event.body["type"] == "answer" else None
         try:
             self._anchor.write(event.seq % 2, Note(event, noted, self._safe, self._run), sync=not machine_run())
         except OSError as e:

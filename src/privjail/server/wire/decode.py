@@ -13,6 +13,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from privjail.budget.blocks import Block
 from privjail.errors import DPError, PlanError
 from privjail.mechanisms import mechanism as mechanisms
 from privjail.mechanisms.mechanism import Mechanism, declared_parameters
@@ -285,6 +286,20 @@ def _fitting(type_: Any) -> Callable[[Any], bool]:
     if type_ is int:
         return lambda value: type(value) is int  # True is no number here
     return lambda value: isinstance(value, type_)
+
+
+def block(request: pb.ReleaseRequest) -> Block | None:
+    """The block of accounting that a request is charged to, if it names one; it checks its parameters itself."""
+    if not request.HasField("block"):
+        return None
+    sent = request.block
+    if len(sent.id) != 16:
+        raise Malformed("the id of a block has 16 bytes")
+    given = [fraction(x) if x else None for x in (sent.eps, sent.delta, sent.rho)]
+    if any(x is not None and _bits(x) > PARAMETER_BITS for x in given):
+        raise Malformed(f"a block's parameters are fractions of at most {PARAMETER_BITS} bits")
+    eps, delta, rho = given
+    return Block.of(text(sent.notion), eps, delta, rho, sent.id.hex())
 
 
 def mechanism(message: pb.Mechanism) -> Mechanism:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from privjail.budget.blocks import Block
 from privjail.errors import PlanError
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.rows.source import Source
@@ -149,6 +150,12 @@ def mechanism(chosen: Mechanism) -> pb.Mechanism:
         if type(value) is int and not INT_MIN <= value <= INT_MAX:
             raise PlanError(f"{name} = {value} is more than a jail takes", do="use a smaller number")
     return pb.Mechanism(kind=chosen.kind, fields=[_parameter(value) for value in parameters.values()])
+
+
+def block(chosen: Block) -> pb.Block:
+    """A block of accounting; parameters that it does not have are empty."""
+    eps, delta, rho = ("" if x is None else str(x) for x in (chosen.eps, chosen.delta, chosen.rho))
+    return pb.Block(notion=chosen.kind, eps=eps, delta=delta, rho=rho, id=bytes.fromhex(chosen.id))
 
 
 def _parameter(value: Fraction | int | None) -> pb.Field:

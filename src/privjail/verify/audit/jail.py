@@ -36,6 +36,7 @@ class Given:
 def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Where the jail of one world is, a token for it; and the exact inputs of its mechanisms, as they come."""
     from privjail.curator.folder import JailFolder
+    from privjail.engines.coins import AllDrawn
     from privjail.engines.polars.engine import PolarsEngine
     from privjail.server.server import Options, start
 
@@ -66,7 +67,7 @@ def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator
         jail.ledger.close()
         running = start(home, Options(port=0, insecure_loopback=True))
         frames = running.service.catalogue.frames
-        running.service.sessions._engine = lambda: Noting(64 * 2**20, frames)
+        running.service.sessions._engine = lambda: Noting(64 * 2**20, frames, AllDrawn())
         try:
             yield {"address": f"127.0.0.1:{running.port}", "token": token}, inputs
         finally:

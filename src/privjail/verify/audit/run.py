@@ -27,6 +27,7 @@ import privjail.pandas.io as reading
 from privjail import client, opening, session
 from privjail import pandas as face
 from privjail.catalogue.schema import read_schema
+from privjail.engines.coins import AllDrawn
 from privjail.engines.polars import engine as engines
 from privjail.errors import DPError
 from privjail.ops.registry import load_all
@@ -126,7 +127,11 @@ class Run:
             place.from_frame = from_frame  # type: ignore[attr-defined]
         opening.open_here = open_  # type: ignore[assignment]
         engines.PolarsEngine = self._guarded()  # type: ignore[misc]
-        ReleaseGate.release = lambda jail, asks: self.release(asks, lambda: plain_release(jail, asks), jail)  # type: ignore[method-assign, assignment]
+
+        def released(jail: Any, asks: Any, block: Any = None) -> Any:
+            return self.release(asks, lambda: plain_release(jail, asks, block), jail)
+
+        ReleaseGate.release = released  # type: ignore[method-assign, assignment]
         import privjail
 
         for where in (privjail, session):
@@ -204,7 +209,7 @@ class Run:
             tables = {i: self._rows(node) for node, i in numbers.items() if isinstance(node, Rows)}
         charges = None if session.connection() is not None else [
             [str(cell.root.key), [list(step) for step in cell.address], [str(x) for x in cost]]
-            for cell, cost in self.jail.charges(ask)
+            for cell, cost in self.jail.charges(ask, session.current_block())
         ]  # fmt: skip
         return {"plan": certificate.spelled(made), "shown": str(ask.value), "tables": tables, "charges": charges}
 
@@ -231,6 +236,10 @@ class Run:
         run = self
 
         class Guarded(engines.PolarsEngine):
+            def __init__(self, *given: Any) -> None:
+                super().__init__(*given)
+                self.coins = AllDrawn()
+
             def __getattribute__(self, name: str) -> Any:
                 if not run.trace.busy and not run.inside and not name.startswith("__"):
                     caller = sys._getframe(1).f_code.co_filename
@@ -272,7 +281,9 @@ class Run:
         session.disconnect()
         made = client.Connection(grpc.insecure_channel(to["address"]), to["token"])
         plain = made.release
-        made.release = lambda asks, request=None: self.release(asks, lambda: plain(asks, request))  # type: ignore[method-assign]
+        made.release = lambda asks, request=None, block=None: self.release(  # type: ignore[method-assign]
+            asks, lambda: plain(asks, request, block)
+        )
         session._connection = made
         return made
 

@@ -11,10 +11,16 @@ other. The share η(cell) is the number of edits whose row lies in the cell, div
 base. Hence η ≤ 1 for a data set. For each partition of a cell p, Σ η(part) ≤ η(p), because an edited row has one value
 of the column. A base that a slice, window or group_head makes from some cells has its own edits; they are attributed
 to those cells in proportion to their shares, so both inequalities hold for its partitions as well.
+
+*Samples.* A random sample is a part of the cells that it is drawn from: a row of theirs is in it with a chance of at
+most its rate. The ledger counts what is spent in a sample for less (under pure ε), which is right only if the coin of a
+privacy unit decides about all that the unit has in the cell, and about nothing else. So a unit must have at most one
+row in the table that is drawn from, and each set of coins belongs to one place: the rows that it is drawn from.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 
@@ -32,13 +38,26 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """What a sample has of a cell: the only part of a partition by chance."""
+
+    rows: int  # the node whose rows are drawn from
+    rate: Fraction
+    tag: str
+
+    @property
+    def partition(self) -> "Drawn":
+        return self
+
+
+@dataclass(frozen=True)
 class Cell:
     """A part of a data set: the whole (no steps), or what is left after each step."""
 
     data_set: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step | Drawn, ...] = ()
 
-    def extended(self, *steps: Step) -> "Cell":
+    def extended(self, *steps: Step | Drawn) -> "Cell":
         return Cell(self.data_set, (*self.steps, *steps))
 
     def ancestor(self, depth: int) -> "Cell":
@@ -55,7 +74,7 @@ def partitions(cells: Iterable[Cell]) -> list[tuple[Cell, list[Cell]]]:
 
     The partitions of a cell come before the partitions of its parts.
     """
-    parts: dict[tuple[Cell, tuple[int, int]], list[Cell]] = {}
+    parts: dict[tuple[Cell, Any], list[Cell]] = {}
     on_paths = {above for cell in cells for above in cell.path()}
     for cell in sorted(on_paths, key=lambda cell: len(cell.steps)):
         if cell.steps:

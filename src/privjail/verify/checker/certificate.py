@@ -3,7 +3,8 @@
 {"privjail certificate": 1,
  "data sets": [{"columns": [[name, domain], …], "unit": [column, most rows], "schema": hash, "notion": {…}}, …],
  "nodes":     [{"kind": …, "fields": [{"node": 0}, {"literal": [type, spelling]}, …], "claims": {…}}, …],   inputs first
- "cells":     [{"data set": 0}, {"of": cell, "base": node, "by": node, "key": [type, spelling]}, …],
+ "cells":     [{"data set": 0}, {"of": cell, "base": node, "by": node, "key": [type, spelling]}, …,
+               {"of": cell, "sample": node, "rate": fraction, "tag": text}],
  "release":   {"value": node, "mechanism": {…}, "noise": {…}, "charges": [[cell, [cost, …]], …]}}
 """
 
@@ -14,7 +15,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.cells import Cell, Drawn, Step
 from privjail.verify.checker.columns import Column
 from privjail.verify.checker.domains import Domain, read_domain
 from privjail.verify.checker.numbers import Numbers
@@ -73,8 +74,17 @@ class Certificate:
         written = self.written_cells[place_in(self.written_cells, index)]
         if "of" not in written:
             return Cell(self.root(written["data set"]))
+        if "sample" in written:
+            return self.cell(written["of"]).extended(self.drawn(written))
         base, by = self.rows(written["base"]).node, place_in(self.checked, written["by"])
         return self.cell(written["of"]).extended(Step(base, by, constant(written["key"])))
+
+    def drawn(self, written: dict[str, Any]) -> Drawn:
+        """A sample as a part of a cell; see cells.py for why a unit may have one row at most."""
+        drawn_from = self.rows(written["sample"])
+        if drawn_from.edits > 1 or self.rows(drawn_from.base).kind != "source":
+            raise Refuted("a sample is a cell of its own only if a privacy unit has at most one row in its table")
+        return Drawn(drawn_from.node, number(written["rate"]), str(written["tag"]))
 
     def cells(self, indices: list[Any]) -> tuple[Cell, ...]:
         return tuple(dict.fromkeys(self.cell(index) for index in indices))

@@ -4,7 +4,9 @@ The ledger keeps what was spent in each cell. What counts against the budget is,
 
     cost(p) = spent in p + Σ over partitions of p of max cost(part)         (parallel composition),
 
-because the edits of a privacy unit are shared out among the parts of a partition. A charge in a cell covers the cell
+because the edits of a privacy unit are shared out among the parts of a partition. A sample with rate q counts as
+log(1 + q·(exp(cost) - 1)) under pure ε (amplification by subsampling: Li, Qardaji, Su, ASIACCS 2012; here for all
+releases on it together), and as its cost under other notions. A charge in a cell covers the cell
 and everything below it. Two charges may stand in two cells, instead of one in a common ancestor, only if the cells
 exclude each other inside one partition.
 """
@@ -13,7 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from privjail.verify.checker.cells import Cell
+from privjail.verify.checker.cells import Cell, Step
 from privjail.verify.checker.certificate import Certificate
 from privjail.verify.checker.mechanisms import Mechanism, cost
 from privjail.verify.checker.numbers import Numbers
@@ -68,7 +70,7 @@ def above_shared_partitions(cell: Cell, certificate: Certificate) -> Cell:
     It can if it causes more than one edit of the base that is partitioned.
     """
     for depth, step in enumerate(cell.steps):
-        if certificate.rows(step.base).edits > 1:
+        if isinstance(step, Step) and certificate.rows(step.base).edits > 1:
             return cell.ancestor(depth)
     return cell
 

@@ -22,7 +22,7 @@ from privjail.verify.checker.reading import LOWEST_INT, MALFORMED, number, place
 from privjail.verify.checker.rows import Rows
 from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 
-ROWS = {"source", "filter", "sort", "slice", "window", "group_head", "per_person"}
+ROWS = {"source", "filter", "sort", "sample", "slice", "window", "group_head", "per_person"}
 READ_COLUMNS = {"column", "carried", "lag"}
 OF_PERSONS = {"aggregate", "lookup"}
 NUMBERS = {
@@ -108,6 +108,10 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
             return rows.filter_(node, input_, condition, claimed, by_persons)
         case "sort", [Rows() as input_, *_]:
             return rows.sort(node, input_)
+        case "sample", [Rows() as input_, rate, tag]:
+            if certificate.rows(input_.base).kind != "source":
+                raise Refuted("a sample is drawn from the rows of a data set")
+            return rows.sample(node, input_, rate, tag, claimed)
         case "slice", [Rows() as input_, start, stop]:
             return rows.slice_(node, input_, start, stop)
         case "window", [Rows() as input_, before, after]:

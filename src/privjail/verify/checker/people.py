@@ -187,7 +187,7 @@ def held_by_persons(
         return True
     depth = len(cell.steps)
     below = {c.steps[depth] for c in claimed if len(c.steps) == depth + 1 and c.ancestor(depth) == cell}
-    for base, by in {step.partition for step in below}:
+    for base, by in {step.partition for step in below if isinstance(step, Step)}:
         table, theirs = certificate.rows(base), certificate.node(by)
         if not isinstance(theirs, Column) or table.node != table.base or table.edits > 1:
             continue

@@ -19,10 +19,11 @@ privacy unit more. They are multiples of Σ η(cell) over the cells of the base,
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf
 from typing import Any
 
-from privjail.verify.checker.cells import Cell, Step
+from privjail.verify.checker.cells import Cell, Drawn, Step
 from privjail.verify.checker.columns import Column, can_be_true
 from privjail.verify.checker.distances import ZERO, Distance, LinearForm, largest
 from privjail.verify.checker.reading import LOWEST_INT, bound, whole_number
@@ -153,6 +154,20 @@ def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed:
         keys.append(None)
     parts = set(claimed)
     return all(cell.extended(Step(base, by.node, key)) in parts or not can_be_true(condition, by, key) for key in keys)
+
+
+def sample(node: int, rows: Rows, rate: Any, tag: Any, claimed: tuple[Cell, ...]) -> Rows:
+    """Stability 1: each row has a coin of its own, and the coins of rows that two neighbours share are the same.
+
+    The output lies in the cells of the input, or in the parts of them that this sample has (``Certificate.drawn``
+    allows these only where a privacy unit has at most one row). A row is drawn with a chance of at most the rate.
+    """
+    if not isinstance(rate, Fraction) or not 0 < rate <= 1 or not isinstance(tag, str):
+        raise Refuted("a sample has a rate between 0 and 1, and a name")
+    part = Drawn(rows.node, rate, tag)
+    if not all(cell in claimed or cell.extended(part) in claimed for cell in rows.cells):
+        raise Refuted("rows that are drawn lie outside of the claimed cells")
+    return replace(rows, node=node, kind="sample", input=rows, parameters=(), cells=claimed)
 
 
 def slice_(node: int, rows: Rows, start: Any, stop: Any) -> Rows:

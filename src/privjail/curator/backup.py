@@ -1,0 +1,252 @@
+"""Backups: one file with the ledger, the certificates and the settings of a jail, made while it runs.
+
+The ledger in it is a copy as of one moment, in the same form whether it came from SQLite or PostgreSQL. A copy that is
+not the newest would let spent budget be spent again. So a restore looks at what is left of the jail (its anchors), and
+at what the curator noted elsewhere. If neither shows that the copy is the newest, it needs a reason, and every data
+set is frozen until the curator has thought about what may be missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privjail.curator.checks import need_reason
+from privjail.curator.folder import JailFolder
+from privjail.errors import DPError, PlanError
+from privjail.server.ledger.anchor import Anchor, Note
+from privjail.server.ledger.events import Event, LedgerError, checked
+from privjail.server.ledger.store import TABLES, Store, open_store
+
+FORMAT = 1
+LEDGER, MANIFEST = "ledger.sqlite", "manifest.json"
+FILES = ("jail.json", "jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem", "alerts.json")
+LARGEST = 2**40
+
+
+@dataclass(frozen=True)
+class Head:
+    """The newest entry of a ledger."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+
+def backup(folder: JailFolder, file: Path) -> Head:
+    """Write a backup. Others go on using the jail meanwhile."""
+    with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".privjail-backup-") as name:
+        work = Path(name)
+        _copy_ledger(folder, work / LEDGER)
+        head = head_of(work / LEDGER)
+        for each in FILES:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(folder.path / each, work / each)
+        kept = [each for each in (LEDGER, *FILES) if (work / each).is_file()]
+        manifest = {
+            "privjail backup": FORMAT, "at": _now(), "head": str(head),
+            "files": {each: _digest(work / each) for each in kept},
+        }  # fmt: skip
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        packed = work / "packed"
+        with open(os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            with tarfile.open(fileobj=out, mode="w:gz", compresslevel=3) as tar:
+                for each in (MANIFEST, *kept):
+                    tar.add(work / each, each, filter=_plain)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(packed, file)
+    return head
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o600
+    return member
+
+
+def _copy_ledger(folder: JailFolder, to: Path) -> None:
+    """A copy as of one moment: by SQLite's own backup, or from one snapshot of PostgreSQL."""
+    with contextlib.closing(sqlite3.connect(to)) as copy:
+        if folder.config.get("ledger_url") is None:
+            source = sqlite3.connect(f"{(folder.path / LEDGER).absolute().as_uri()}?mode=ro", uri=True, timeout=30)
+            with contextlib.closing(source):
+                source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+        else:
+            for statement in TABLES:
+                copy.execute(statement)
+            with copy:
+                copy.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", _rows(folder.config["ledger_url"]))
+    os.chmod(to, 0o600)
+
+
+def _rows(url: str) -> Iterator[tuple[Any, ...]]:
+    import psycopg
+
+    with psycopg.connect(url, connect_timeout=10) as db:
+        db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        with db.cursor(name="backup") as rows:
+            rows.itersize = 1000
+            rows.execute("SELECT seq, hash, body, answer, subject FROM privjail_events ORDER BY seq")
+            yield from rows
+
+
+def head_of(ledger: Path) -> Head:
+    """The newest entry of a copy; all of its chain is checked."""
+    last: Event | None = None
+    with contextlib.closing(sqlite3.connect(f"{ledger.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        try:
+            for row in db.execute("SELECT seq, hash, body FROM events ORDER BY seq"):
+                last = checked(last, *row)
+        except sqlite3.Error as e:
+            name = getattr(e, "sqlite_errorname", type(e).__name__)
+            raise LedgerError(f"the ledger of the backup is damaged ({name})", do="use another backup") from None
+    if last is None:
+        raise LedgerError("the ledger of the backup is empty", do="use another backup")
+    return Head(last.seq, last.hash)
+
+
+def restore(
+    file: Path, path: Path, reason: str | None = None, expect: str | None = None, ledger_url: str | None = None
+) -> tuple[JailFolder, bool]:  # fmt: skip
+    """Make a jail from a backup. Returns it, and whether the backup is known to be the newest state."""
+    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".privjail-restore-") as name:
+        work = Path(name)
+        os.chmod(work, 0o700)
+        head = _unpacked(file, work)
+        newest = _is_newest(head, path, expect, reason)
+        config = json.loads((work / "jail.json").read_text(encoding="utf-8"))
+        config["ledger_url"] = ledger_url
+        (work / "jail.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        if ledger_url is not None:
+            _into_postgres(work, ledger_url)
+        (work / MANIFEST).unlink()
+        aside = _put_aside(path)
+        os.mkdir(path, 0o700)
+        for each in work.iterdir():
+            shutil.move(each, path / each.name)
+    store: Store = open_store(path, ledger_url) if ledger_url is None else _joined(path, ledger_url)
+    store.renew_anchor()
+    store.close()
+    folder = JailFolder(path)
+    why = reason or "the newest backup"
+    body = {"type": "restored", "head": str(head), "newest": newest, "reason": why}
+    folder._decide(lambda state: body if aside is None else {**body, "aside": aside.name})
+    if not newest:
+        _freeze_all(folder, f"restored from a backup that may not be the newest: {reason}")
+    return folder, newest
+
+
+def _joined(path: Path, url: str) -> Store:
+    from privjail.server.ledger.postgres import PostgresStore
+
+    return PostgresStore(url, path)
+
+
+def _freeze_all(folder: JailFolder, reason: str) -> None:
+    from privjail.curator.house_rules import freeze
+
+    state = folder.state
+    for dataset in [d for d, entry in state.datasets.items() if not entry.removed and d not in state.frozen]:
+        freeze(folder, dataset, reason)
+
+
+def _unpacked(file: Path, work: Path) -> Head:
+    """Check a backup and unpack it. Only files that a backup has are taken, whatever else is in it."""
+    try:
+        with tarfile.open(file, "r:gz") as tar:
+            manifest = json.loads(_member(tar, MANIFEST))
+            if manifest["privjail backup"] != FORMAT or not set(manifest["files"]) <= {LEDGER, *FILES}:
+                raise PlanError(f"{file.name!r} was made by another version of privjail", do="install that version")
+            for each, digest in manifest["files"].items():
+                with open(os.open(work / each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+                    found = tar.extractfile(each)
+                    if found is None:
+                        raise KeyError(each)
+                    shutil.copyfileobj(found, out)
+                if _digest(work / each) != digest:
+                    raise LedgerError(f"{each} in the backup is damaged", do="use another backup")
+    except (tarfile.TarError, KeyError, ValueError, TypeError, EOFError):
+        raise PlanError(f"{file.name!r} is no backup of a jail, or is damaged", do="use another backup") from None
+    (work / MANIFEST).write_text("{}", encoding="utf-8")
+    head = head_of(work / LEDGER)
+    if str(head) != manifest["head"]:
+        raise LedgerError("the ledger in the backup is not the one that was backed up", do="use another backup")
+    return head
+
+
+def _member(tar: tarfile.TarFile, name: str) -> bytes:
+    found = tar.extractfile(name)
+    return b"" if found is None else found.read(2**20)
+
+
+def _is_newest(head: Head, path: Path, expect: str | None, reason: str | None) -> bool:
+    """Whether the backup is known to hold the newest entry; if it is not, a reason is needed."""
+    if expect is not None and expect != str(head):
+        raise LedgerError(f"the backup ends at {head}, not at the entry that you gave", do="use the newest backup")
+    notes = [note for note in Anchor(path).both() if isinstance(note, Note)] if path.is_dir() else []
+    written = max((note.event.seq for note in notes), default=None)
+    if written is not None and written > head.seq:
+        need_reason(
+            reason,
+            f"the backup ends at entry {head.seq}, but entry {written} was written: what was spent in between would be "
+            "forgotten. A restore of it",
+        )
+        return False
+    same = any(note.event.seq == head.seq and note.event.hash == head.hash for note in notes)
+    if expect is None and not same:
+        need_reason(reason, "nothing shows that this backup is the newest (--expect SEQ:HASH would). A restore of it")
+        return False
+    return True
+
+
+def _put_aside(path: Path) -> Path | None:
+    """What is left of a jail is kept under another name."""
+    if not path.exists():
+        return None
+    if not path.is_dir() or (any(path.iterdir()) and not (path / "jail.json").is_file()):
+        raise PlanError(f"{str(path)!r} exists and is no jail", do="name a folder that does not exist yet")
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S")
+    aside = path.with_name(f"{path.name}.before-{stamp}")
+    os.rename(path, aside)
+    return aside
+
+
+def _into_postgres(work: Path, url: str) -> None:
+    """Put the entries into an empty database."""
+    import psycopg
+
+    from privjail.server.ledger.postgres import TABLES as SHARED
+
+    with psycopg.connect(url, connect_timeout=10) as db:
+        db.execute(SHARED)
+        if db.execute("SELECT count(*) FROM privjail_events").fetchone() != (0,):
+            raise DPError("the database has a ledger already", do="name an empty database, or put that one away first")
+        with contextlib.closing(sqlite3.connect(work / LEDGER)) as copy, db.cursor() as rows:
+            each = copy.execute("SELECT seq, hash, body, answer, subject FROM events ORDER BY seq")
+            rows.executemany("INSERT INTO privjail_events VALUES (%s, %s, %s, %s, %s)", each)
+    (work / LEDGER).unlink()
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

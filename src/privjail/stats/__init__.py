@@ -1,0 +1,12 @@
+"""Tests and intervals that people publish, from released numbers only: an ordinary program at the client, not trusted.
+
+>>> from privjail import stats
+>>> stats.ab_test(df, "readmitted", by="sex", eps=1).pvalue <= 1
+True
+"""
+
+from privjail.stats.chi2 import chi2_test
+from privjail.stats.compare import ab_test, ttest
+from privjail.stats.result import Comparison, Independence
+
+__all__ = ["Comparison", "Independence", "ab_test", "chi2_test", "ttest"]
