@@ -242,8 +242,9 @@ class Connection:
 
     def consumed(self) -> dict[str, Any]:
         out = {}
+        accounts = {opened.dataset.account.name for opened in self._opened.values()}
         for balance in self._balances():
-            if balance.dataset in self._opened:
+            if balance.dataset in accounts:
                 spent = tuple(Fraction(x) for x in balance.spent)
                 out[balance.dataset] = _notion(balance).report(spent)
         return out

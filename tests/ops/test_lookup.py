@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from privjail.errors import PlanError, RefusedError, RowsError
@@ -14,6 +16,7 @@ from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
@@ -200,6 +203,15 @@ def test_joins_on_anything_else_are_refused():
     head = Slice(PATIENTS.source, None, 2)
     with pytest.raises(RefusedError, match="filtered and sorted only"):
         Lookup((S.who,), head, (Carried(head, P.who),), Carried(head, P.sex))
+
+
+def test_samples_are_refused():
+    drawn = Sample(PATIENTS.source, Fraction(1, 2), "some")
+    with pytest.raises(RefusedError, match="random sample"):
+        Lookup((S.who,), drawn, (P.who,), P.sex)
+    persons = PerPerson(Sample(STAYS.source, Fraction(1, 2), "some"), S.who)
+    with pytest.raises(RefusedError, match="random sample"):
+        Lookup((P.who,), persons, (persons.owner(),), Aggregate(persons, "size", None))
 
 
 def test_other_populations_are_refused():

@@ -16,6 +16,7 @@ import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail.pandas.accessors import Categories, DateTimes, Strings
+from privjail.pandas.persons import PersonColumn, PersonGroups
 from privjail.pandas.rolling import Rolling
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -24,6 +25,7 @@ from patients import SCHEMA, generate  # noqa: E402
 CLASSES = [
     pd.PrivDataFrame, pd.PrivSeries, pd.PrivDataFrameGroupBy, pd.PrivSeriesGroupBy, pd.SensitiveSeries,
     pd.SensitiveDataFrame, pj.SensitiveInt, pj.SensitiveFloat, Strings, DateTimes, Categories, Rolling,
+    PersonGroups, PersonColumn,
 ]  # fmt: skip
 FUNCTIONS = [
     *(getattr(pd, name) for name in pd.__all__ if inspect.isfunction(getattr(pd, name))),
@@ -66,7 +68,9 @@ def names():
     df = pd.from_frame(rows, "patients", SCHEMA, budget=1e6)
     zcdp_df = pd.from_frame(rows, "patients_zcdp", SCHEMA, budget=pj.ZCDP(1e3))
     approx_df = pd.from_frame(rows, "patients_approx", SCHEMA, budget=pj.ApproxDP(1e3, 0.1))
+    visits = pd.from_frame(rows.assign(patient=range(len(rows))), "visits", SCHEMA, unit="patient", budget=1e6)
     return {
+        "visits": visits,
         "df": df,
         "zcdp_df": zcdp_df,
         "approx_df": approx_df,

@@ -15,6 +15,8 @@ from privjail.plan.expr import Expr
 from privjail.rowwise import numeric
 
 if TYPE_CHECKING:
+    import pandas
+    from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
 
 OF_NUMBERS = ("sum", "mean", "min", "max")
@@ -64,7 +66,7 @@ class PersonGroups(PrivDataFrameGroupBy):
         persons = self._persons()
         return self._frame._new({n: aggregate(persons, how, e) for n, e in self._chosen().items()}, persons)
 
-    def size(self) -> Any:
+    def size(self) -> PrivSeries:  # type: ignore[override]
         """The number of rows of each person: one row for each.
 
         >>> x = visits.groupby("patient").size().clip(0, 20).mean(eps=1)
@@ -72,7 +74,9 @@ class PersonGroups(PrivDataFrameGroupBy):
         persons = self._persons()
         return PrivSeries(persons, Aggregate(persons, "size", None), "size")
 
-    def agg(self, func: Any = None, *, eps: Any = None, **named: Any) -> Any:
+    def agg(  # type: ignore[override]
+        self, func: Any = None, *, eps: Any = None, **named: Any
+    ) -> PrivDataFrame | pandas.DataFrame:
         """Named results, a dict by column, or one name for all columns: one row for each person.
 
         >>> x = visits.groupby("patient").agg(n=("cost", "size"), total=("cost", "sum"))
@@ -93,58 +97,58 @@ class PersonGroups(PrivDataFrameGroupBy):
             columns[name] = aggregate(persons, given[1], frame._expr(given[0]))
         return frame._new(columns, persons)
 
-    aggregate = agg
+    aggregate = agg  # type: ignore[assignment]
 
-    def sum(self) -> Any:
+    def sum(self) -> PrivDataFrame:  # type: ignore[override]
         """The sum of each person's rows: one row for each person.
 
         >>> x = visits.groupby("patient")[["cost"]].sum()
         """
         return self._each("sum")
 
-    def count(self) -> Any:
+    def count(self) -> PrivDataFrame:  # type: ignore[override]
         """How many values of each person are not missing: one row for each person.
 
         >>> x = visits.groupby("patient")[["cost"]].count()
         """
         return self._each("count")
 
-    def mean(self, *, eps: Any = None) -> Any:
+    def mean(self, *, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
         """The mean of each person's rows: one row for each person. With eps=: that of each group, released.
 
         >>> x = visits.groupby("patient")[["cost"]].mean()
         """
         return self._each("mean") if eps is None else super().mean(eps=eps)
 
-    def min(self, *, eps: Any = None) -> Any:
+    def min(self, *, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
         """The smallest value of each person: one row for each person.
 
         >>> x = visits.groupby("patient")[["cost"]].min()
         """
         return self._each("min") if eps is None else super().min(eps=eps)
 
-    def max(self, *, eps: Any = None) -> Any:
+    def max(self, *, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
         """The largest value of each person: one row for each person.
 
         >>> x = visits.groupby("patient")[["cost"]].max()
         """
         return self._each("max") if eps is None else super().max(eps=eps)
 
-    def nunique(self, *, eps: Any = None) -> Any:
+    def nunique(self, *, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
         """How many different values each person has: one row for each person.
 
         >>> x = visits.groupby("patient")[["ward"]].nunique()
         """
         return self._each("nunique") if eps is None else super().nunique(eps=eps)
 
-    def first(self) -> Any:
+    def first(self) -> PrivDataFrame:
         """The first value of each person that is not missing: one row for each person.
 
         >>> x = visits.groupby("patient").first()
         """
         return self._each("first")
 
-    def last(self) -> Any:
+    def last(self) -> PrivDataFrame:
         """The last value of each person that is not missing: one row for each person.
 
         >>> x = visits.groupby("patient").last()
@@ -160,7 +164,9 @@ class PersonColumn(PrivSeriesGroupBy):
         persons = PerPerson(self._frame._rows, self._keys[0])
         return PrivSeries(persons, aggregate(persons, how, self._frame._expr(self._name)), self._name)
 
-    def agg(self, func: Any = None, *, eps: Any = None, **named: Any) -> Any:
+    def agg(  # type: ignore[override]
+        self, func: Any = None, *, eps: Any = None, **named: Any
+    ) -> PrivSeries | pandas.Series[float] | pandas.DataFrame:
         """An aggregate by its name: one row for each person.
 
         >>> x = visits.groupby("patient")["cost"].agg("sum")
@@ -169,9 +175,9 @@ class PersonColumn(PrivSeriesGroupBy):
             return super().agg(func, eps=eps, **named)
         return self._made(func)
 
-    aggregate = agg
+    aggregate = agg  # type: ignore[assignment]
 
-    def transform(self, func: Any, *, eps: Any = None) -> Any:
+    def transform(self, func: Any, *, eps: Any = None) -> PrivSeries:
         """An aggregate of the row's person, in every row.
 
         >>> x = visits.assign(share=visits["cost"] / visits.groupby("patient")["cost"].transform("sum"))
@@ -182,77 +188,77 @@ class PersonColumn(PrivSeriesGroupBy):
         found = Lookup((owner,), made._rows, (made._rows.base.owner(),), made._expr)  # type: ignore[arg-type]
         return PrivSeries(self._frame._rows, found, self._name)
 
-    def size(self) -> Any:
+    def size(self) -> PrivSeries:  # type: ignore[override]
         """The number of rows of each person.
 
         >>> x = visits.groupby("patient")["cost"].size()
         """
         return self._made("size")
 
-    def sum(self) -> Any:
+    def sum(self) -> PrivSeries:  # type: ignore[override]
         """The sum of each person's rows.
 
         >>> x = visits.groupby("patient")["cost"].sum().clip(0, 5000).mean(eps=1)
         """
         return self._made("sum")
 
-    def count(self) -> Any:
+    def count(self) -> PrivSeries:  # type: ignore[override]
         """How many values of each person are not missing.
 
         >>> x = visits.groupby("patient")["cost"].count()
         """
         return self._made("count")
 
-    def mean(self, *, eps: Any = None) -> Any:
+    def mean(self, *, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
         """The mean of each person's rows. With eps=: that of each group, released.
 
         >>> x = visits.groupby("patient")["cost"].mean()
         """
         return self._made("mean") if eps is None else super().mean(eps=eps)
 
-    def min(self, *, eps: Any = None) -> Any:
+    def min(self, *, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
         """The smallest value of each person.
 
         >>> x = visits.groupby("patient")["cost"].min()
         """
         return self._made("min") if eps is None else super().min(eps=eps)
 
-    def max(self, *, eps: Any = None) -> Any:
+    def max(self, *, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
         """The largest value of each person.
 
         >>> x = visits.groupby("patient")["cost"].max()
         """
         return self._made("max") if eps is None else super().max(eps=eps)
 
-    def nunique(self, *, eps: Any = None) -> Any:
+    def nunique(self, *, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
         """How many different values each person has.
 
         >>> x = visits.groupby("patient")["ward"].nunique()
         """
         return self._made("nunique") if eps is None else super().nunique(eps=eps)
 
-    def first(self) -> Any:
+    def first(self) -> PrivSeries:
         """The first value of each person that is not missing.
 
         >>> x = visits.groupby("patient")["ward"].first()
         """
         return self._made("first")
 
-    def last(self) -> Any:
+    def last(self) -> PrivSeries:
         """The last value of each person that is not missing.
 
         >>> x = visits.groupby("patient")["ward"].last()
         """
         return self._made("last")
 
-    def any(self) -> Any:
+    def any(self) -> PrivSeries:
         """Whether a value of each person is true.
 
         >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")["long"].any()
         """
         return self._made("any")
 
-    def all(self) -> Any:
+    def all(self) -> PrivSeries:
         """Whether no value of each person is false.
 
         >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")["long"].all()

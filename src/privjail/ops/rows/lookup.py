@@ -83,6 +83,11 @@ def check_owners(keys: tuple[Expr, ...], other: Rows, other_keys: tuple[Expr, ..
             "tables of different populations are not joined: nothing says which persons are the same",
             do="ask the curator to add both tables to one population",
         )
+    step: Rows | None = other
+    while step is not None:  # a sample's coins decide at one place of the tree of costs: see plan/cells.py
+        if step.kind == "sample":
+            raise RefusedError("a random sample is not looked up in", do="join with the whole table, and sample first")
+        step = step.parent
     for a, b in zip(keys, other_keys, strict=True):
         if not comparable(a.domain, b.domain):
             raise PlanError(
