@@ -61,7 +61,7 @@ def test_on_a_coarser_grid_the_loss_is_not_proportional_and_no_mechanism_says_so
     assert 2 * (Fraction(1) / Fraction(scale)) <= epsilon
 
     monkeypatch.setattr(module, "FINEST", 1)
-    monkeypatch.setattr(laplace, "_calibrated", laplace._calibrated.__wrapped__)  # those made before are kept
+    monkeypatch.setattr(laplace, "calibrated", laplace.calibrated.__wrapped__)  # those made before are kept
     calibration = Laplace(epsilon).calibrate(value)
     on, scale = calibration.on, calibration.scale
     assert on.coarser == 8

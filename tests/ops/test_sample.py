@@ -223,3 +223,17 @@ def test_the_chance_is_never_above_the_rate():
     everything = Sample(LONG.source, Fraction(1), "one")
     for name in ENGINES:
         assert held(name).evaluate(Tally(everything, (), None)) == MANY
+
+
+def test_groups_of_what_was_made_from_a_sample_do_not_exclude_each_other():
+    """Coins are drawn anew when data is held again: a person may be in one group before, and in another one after."""
+    x = SQUARE.column("x")
+    drawn = Sample(SQUARE.source, TENTH, "one")
+    head = Slice(drawn, None, 2)
+    groups = [Filter(head, Compare("==", carried(head, x), Lit.of(v))) for v in "ab"]
+    counts = Tally(head, (carried(head, x),), None)
+
+    assert head.redrawn and not drawn.redrawn and not Slice(SQUARE.source, None, 2).redrawn
+    assert all(group.cells == head.cells for group in groups)
+    assert counts.joint.at(0).cells() <= set(head.cells)
+    assert len(Filter(drawn, Compare("==", x, Lit.of("a"))).cells[0].path()) == len(drawn.cells[0].path()) + 1

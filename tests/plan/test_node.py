@@ -52,7 +52,7 @@ PAIR = Stack((THIRD, Offset(THIRD, Fraction(-2))), ("ü", 7))
     ("made", "name"),
     [
         (Lit.of(1), "6ff394da8c649197d4015cd50365a13eccfd15625be6eef06cbf1df88cd63c26"),
-        (Lit.of("\udc80 ü"), "d810d0097552d166fb0729b9ba009aca82aa3ab34b40d340730e9993bad5b394"),
+        (Lit.of("\U0001f600 ü"), "0c6d3d02da11df26c806062a2b5609198beaa79f26c2333768378f60d6799a3c"),
         (Lit.of(None), "a1593714f814e44a8cf1daa1c15b94ec723481e8d2b6f4083df63582fcbaee8c"),
         (THIRD, "f89f4d9a75414f6eafb192663de083045f652d16038643820e5fe5bff11732d2"),
         (PAIR, "8701f117e30d8efed45cb0c91d90cfaab812cc50d19fd37c8478ed35e87df50b"),

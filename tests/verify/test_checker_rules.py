@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from privjail.verify.checker import numbers, rows
+from privjail.verify.checker import people, numbers, rows
 from privjail.verify.checker.cells import Cell, Step
 from privjail.verify.checker.charges import exclude_each_other, exclusive
 from privjail.verify.checker.columns import Column, row_wise_column
@@ -94,7 +94,7 @@ def test_cells_that_do_not_exclude_each_other_are_charged_above(cells: set[Cell]
     assert exclusive(cells) == charged
 
 
-DATA = rows.data_set(0, 0, Fraction(1))
+DATA = rows.data_set(0, 0, 0, Fraction(1))
 
 
 def test_slices_of_slices_are_one_operation() -> None:
@@ -109,12 +109,12 @@ def test_slices_of_slices_are_one_operation() -> None:
 
 
 def test_the_stability_of_windows_and_group_heads() -> None:
-    user = rows.data_set(0, 0, Fraction(5))
+    user = rows.data_set(0, 0, 0, Fraction(5))
     kobe = replace(user, cells=(KOBE,))
     window = rows.window(1, user, 2, 1)
-    any_key = rows.group_head(2, kobe, 3, False, (ALL,))
-    by_owner = rows.group_head(3, kobe, 3, True, (ALL,))
-    few = rows.group_head(4, kobe, 5, True, (ALL,))
+    any_key = rows.group_head(2, kobe)
+    by_owner = people.at_most(3, "group_head", kobe, Fraction(3), (ALL,))
+    few = people.at_most(4, "group_head", kobe, Fraction(5), (ALL,))
 
     assert (window.factor, window.edits) == (35, 35)
     assert (any_key.factor, any_key.cells) == (10, (KOBE,))
@@ -144,7 +144,7 @@ def test_bounds_on_insertions_and_deletions_are_checked_against_what_is_claimed(
     head = rows.slice_(1, DATA, None, 5)
 
     assert rows.bounds_apart(head, None) == [1, 1]
-    assert rows.bounds_apart(rows.slice_(1, rows.data_set(0, 0, Fraction(9)), None, 2), Fraction(4)) == [2, 2]
+    assert rows.bounds_apart(rows.slice_(1, rows.data_set(0, 0, 0, Fraction(9)), None, 2), Fraction(4)) == [2, 2]
     assert rows.bounds_apart(replace(head, cap=Fraction(2)), None) == [inf, inf]
 
 
@@ -189,7 +189,7 @@ def test_counts_and_sums() -> None:
     assert counts.element_distance(1)[0].coefficients == {KOBE.extended(Step(0, 3, True)): 1}
     assert counts.element_distance(2)[0].coefficients == {NARA.extended(Step(0, 3, False)): 1}
     assert (total.sensitivity("linf"), total.monotone, total.grid) == (10, True, 1)
-    user = numbers.tally(rows.data_set(0, 0, Fraction(2)), [city(True)], age)
+    user = numbers.tally(rows.data_set(0, 0, 0, Fraction(2)), [city(True)], age)
     assert (user.sensitivity("l1"), user.sensitivity("linf"), user.monotone) == (20, 20, False)
     head = numbers.tally(rows.slice_(1, DATA, None, 5), [replace(city(True), base=1)], None)
     assert (head.sensitivity("l1"), head.sensitivity("linf"), head.monotone) == (2, 1, False)
@@ -221,7 +221,7 @@ def test_arithmetic_on_numbers() -> None:
     assert (numbers.scale(counts, Fraction(-3)).sensitivity("l1"), numbers.scale(counts, Fraction(-3)).grid) == (3, 3)
     assert numbers.offset(counts, Fraction(1, 3)).grid == Fraction(1, 3)
     assert numbers.extreme(both).sensitivity("l1") == 1 and numbers.absolute(counts).monotone
-    many = numbers.tally(rows.data_set(0, 0, Fraction(2)), [city(False)], None)
+    many = numbers.tally(rows.data_set(0, 0, 0, Fraction(2)), [city(False)], None)
     assert many.monotone and not numbers.absolute(many).monotone
     for other in (2, -1, True):
         with pytest.raises(CannotCheck):

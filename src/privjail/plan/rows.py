@@ -184,6 +184,21 @@ class Rows(Node):
         _, _, factor, cap, _, inserted, deleted, _, _ = self.lineage
         return deleted == 0 and cap is None and inserted == factor
 
+    @property
+    def redrawn(self) -> bool:
+        """Whether the base was made from a random sample: it has other rows when the sample is drawn anew.
+
+        Coins are new when data is held again. Then one person can have been in two groups of a partition of this base,
+        so its groups do not exclude each other, and its cells are not divided. (A column of the data set itself is
+        the same in each draw.)
+        """
+        above = self.lineage.base.parent
+        while above is not None:
+            if above.kind == "sample":
+                return True
+            above = above.parent
+        return False
+
     def sum_distance(self, lower: Number, upper: Number) -> Distance:
         """How far a sum over the rows can move to which each row adds between ``lower`` and ``upper``.
 
@@ -257,7 +272,7 @@ def _plus(x: Number | None, y: Number | None) -> Number | None:
 def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:
     """The cells of the rows where an expression has one of these keys."""
     cells = rows.cells
-    if len(cells) * len(keys) > MOST_CELLS:
+    if len(cells) * len(keys) > MOST_CELLS or rows.redrawn:
         return cells
     for cell in cells:
         if cell.depth >= DEEPEST:

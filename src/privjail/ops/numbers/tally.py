@@ -171,7 +171,7 @@ def _position(held: Any, domain: Domain) -> int:
 
 def _element(rows: Rows, keys: tuple[Expr, ...], reach: Number, net: Distance, i: int) -> Distance:
     """How far one group's value can move: the edits of its own cells alone."""
-    if rows.cap is not None or rows.factor is None:
+    if rows.cap is not None or rows.factor is None or rows.redrawn:
         return net
     picked: list[Any] = []
     for by in reversed(keys):

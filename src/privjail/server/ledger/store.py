@@ -252,7 +252,7 @@ class SQLiteStore(Store):
             news = self.news()
             lost = sorted(self._open_at(events, point) - {(e.body.get("user"), e.body.get("request")) for e in news})
             self._note_anew([*events, *news])
-            if lost and not any(event.body["type"] == "lost" for event in news):
+            if lost and not any(event.body.get("type") == "lost" for event in news):
                 news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
         self._run = ""
         with self.writing():
@@ -263,7 +263,7 @@ class SQLiteStore(Store):
     def _note_anew(self, events: list[Event]) -> None:
         self._sync_log()
         for event in events[-2:]:
-            answer = self.kept(event.seq) if event.body["type"] == "answer" else None
+            answer = self.kept(event.seq) if event.body.get("type") == "answer" else None
             self._anchor.write(event.seq % 2, Note(event, answer, event.seq, self._run))
 
     def _sync_log(self) -> None:
@@ -311,7 +311,7 @@ class SQLiteStore(Store):
     def _insert(self, event: Event, answer: bytes | None) -> None:
         about = subject(event.body)
         # Not the state of a checkpoint, which can be added up again, nor a certificate: both can be large.
-        noted = answer if event.body["type"] == "answer" else None
+        noted = answer if event.body.get("type") == "answer" else None
         try:
             self._anchor.write(event.seq % 2, Note(event, noted, self._safe, self._run), sync=not machine_run())
         except OSError as e:

@@ -107,7 +107,7 @@ def tally(rows: Rows, keys: list[Column], column: Column | None) -> Numbers:
 
     def distance_of_group(i: int) -> Distance:
         """The values of the keys for element i; those of the last key change fastest."""
-        if rows.cap is not None:
+        if rows.cap is not None or rows.redrawn:
             return net
         steps: list[Step] = []
         for key, its_values in zip(reversed(keys), reversed(values), strict=True):

@@ -57,6 +57,20 @@ class Rows:
             return (LinearForm(inf, {}),)
         return (LinearForm(ZERO, dict.fromkeys(self.cells, self.factor) if self.factor else {}),)
 
+    @property
+    def redrawn(self) -> bool:
+        """Whether the base was made from a random sample: then its groups do not exclude each other.
+
+        The coins are drawn anew when the data is opened again. So the same person can be in one group before, and in
+        another one after that.
+        """
+        step: Rows | None = self
+        while step is not None and step.node != self.base:
+            step = step.input
+        while step is not None and step.kind != "sample":
+            step = step.input
+        return step is not None
+
     def apart(self) -> tuple[Number, Number]:
         """Bounds on inserted and deleted rows, as multiples of Σ η over the cells of these rows.
 
@@ -132,9 +146,9 @@ def filter_(
     if condition.domain.type != "boolean":
         raise Refuted("a filter needs a condition that is true or false")
     for cell in rows.cells:
-        if (
-            cell not in claimed
-            and not any(held_by_parts(cell, rows.base, condition, by, claimed) for by in condition.with_ancestors)
+        if cell not in claimed and (
+            rows.redrawn
+            or not any(held_by_parts(cell, rows.base, condition, by, claimed) for by in condition.with_ancestors)
             and not by_persons(cell)
         ):
             raise Refuted("rows that the filter keeps lie outside of the claimed cells")
