@@ -284,7 +284,7 @@ MUTATIONS = [
     Mutation(
         "lengths of bytes",
         {"ops.columns.text:Text.polars": lambda right: lambda s, c: c.str.len_bytes() if s.f == "len" else right(s, c)},
-        test_text.test_text_functions_in_the_small_world,
+        lambda: test_text.test_text_functions_in_the_small_world("polars"),
     ),
     Mutation(
         "a row is scaled to a longer one",

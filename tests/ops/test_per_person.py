@@ -80,6 +80,14 @@ def check_persons_by(world, name):
     check_value(Tally(persons, (), None), world.pairs(3), world.source)
 
 
+def check_persons_of_nobody():
+    """The same by a column that names no person; where it is missing, the engine has no number for the row."""
+    try:
+        check_persons_by(ANY_EACH, "x")
+    except ValueError as error:
+        raise AssertionError("a row without an owner") from error
+
+
 @covers("property", "per_person", "aggregate")
 @given(WIDE.neighbours())
 def test_a_person_is_one_row_however_many_rows_she_has(pair):

@@ -338,7 +338,7 @@ def test_a_public_key_that_is_not_unique_is_refused():
 
 
 def test_two_private_tables_are_not_joined():
-    with pytest.raises(pj.RefusedError, match="public table"):
+    with pytest.raises(pj.RefusedError, match="joined on the person"):
         opened(random_frame(0)).merge(opened(random_frame(1)), on="j")
 
 

@@ -291,9 +291,12 @@ class JailFolder:
         self._decide(make)
 
     def add_user(
-        self, name: str, days: int | None, mutual: bool = False, role: str | None = None
+        self, name: str, days: int | None, mutual: bool = False, role: str | None = None, renews: bool = False
     ) -> dict[str, Any]:  # fmt: skip
-        """Add a user, or give her a new token; returns the contents of her connection file. Her role stays as it is."""
+        """Add a user, or give her a new token; returns the contents of her connection file. Her role stays as it is.
+
+        ``renews``: her old token must still be accepted, and the new one ends when the old one would have.
+        """
         check_name(name)
         token = secrets.token_urlsafe(32)
         expires = None
@@ -312,6 +315,11 @@ class JailFolder:
         body = {"type": "user", "name": name, "token": token_hash(token), "expires": expires}
 
         def make(state: State) -> dict[str, Any]:
+            if renews:
+                known = state.users.get(name)
+                if known is None or not known.active(datetime.datetime.now(datetime.UTC)):
+                    raise PlanError("your token is no longer accepted", do="ask the curator for a new one")
+                body["expires"] = known.expires
             had = state.users[name].role if name in state.users else ANALYST
             check_role(state, name, role or had)
             return body if (role or had) == ANALYST else {**body, "role": role or had}

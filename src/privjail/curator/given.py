@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,17 @@ from typing import Any
 from privjail.budget.notions import NOTIONS, Cost, Notion, RenyiDP, name_of
 from privjail.errors import BudgetError, DPError, SchemaError
 
+#: A number, or a fraction: of few digits, since 1e9999999 has ten million of them.
+PLAIN = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?|\d{1,40}/\d{1,40}")
+
 
 def numbers(text: str | None) -> list[Any]:
     """A budget that was typed as an option: one number, or eps,delta."""
     if text is None:
         return []
     try:
+        if not all(PLAIN.fullmatch(part.strip()) for part in text.split(",")):
+            raise ValueError
         return [Fraction(part.strip()) for part in text.split(",")]
     except (ValueError, ZeroDivisionError):
         raise DPError(f"{text!r} is no budget", do="write a number, or eps,delta: --budget 1.0,1e-6") from None

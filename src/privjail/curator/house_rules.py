@@ -10,7 +10,7 @@ from typing import Any
 
 from privjail.curator.checks import check_open, need_reason, the_dataset, the_group, the_user
 from privjail.curator.folder import JailFolder
-from privjail.curator.given import numbers
+from privjail.curator.given import PLAIN, numbers
 from privjail.errors import PlanError
 from privjail.server.ledger.rules import Rule, parse_hours
 from privjail.server.ledger.state import Scope, State, Wish
@@ -61,6 +61,8 @@ def read_rule(given: dict[str, Any]) -> Rule:
 
 def _positive(text: str) -> Fraction:
     try:
+        if not PLAIN.fullmatch(text):
+            raise ValueError
         value = Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise PlanError(f"{text!r} is no number", do="write a number, such as 0.5") from None

@@ -715,7 +715,7 @@ class PrivDataFrame(Operators):
 
     def merge(
         self, right: Any, how: str = "inner", on: Any = None, left_on: Any = None, right_on: Any = None,
-        suffixes: Any = ("_x", "_y"), indicator: bool = False,
+        *, suffixes: Any = ("_x", "_y"), indicator: bool = False,
     ) -> Self:  # fmt: skip
         """Join with a public table on a key that is unique there; or with a private one on the person or a link.
 

@@ -55,7 +55,7 @@ class SecurityLog:
             if left_out:
                 line["left_out"] = left_out
             try:
-                self._append(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+                self._append(json.dumps(line, default=str) + "\n")
                 self.failed = None
             except OSError as e:
                 self.failed = FILES.get(e.errno or 0, (e.strerror or "cannot be written", None))[0]
@@ -97,9 +97,11 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
     found = []
     for file in sorted((folder / "security").glob("*.jsonl")):
         with contextlib.suppress(FileNotFoundError):
-            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
                 with contextlib.suppress(ValueError):
-                    found.append(json.loads(line))
+                    read_line = json.loads(line)
+                    if isinstance(read_line, dict):
+                        found.append(read_line)
     yield from sorted(found, key=lambda line: str(line.get("at")))
 
 

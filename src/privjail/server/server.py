@@ -310,9 +310,11 @@ class Running:
         """End: no new calls are taken, and those that run have so many seconds to be answered."""
         self.service.metrics.ready = False
         stopped = self.server.stop(grace=drain)
-        self.handler.streams.sweep(idle_seconds=0.0)  # idle streams must not delay the stop
-        self.handler.calls.sweep(seconds=0.0)
-        stopped.wait()
+        ended = False
+        while not ended:  # a stream is idle again when its request is answered: idle ones must not delay the stop
+            self.handler.streams.sweep(idle_seconds=0.0)
+            self.handler.calls.sweep(seconds=0.0)
+            ended = stopped.wait(0.05)
         for each in self.periodic:
             each.stop()
         if self.metrics is not None:

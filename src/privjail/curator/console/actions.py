@@ -203,7 +203,7 @@ def wish(ask: Ask) -> Response:
 def renew(ask: Ask) -> Response:
     """A new token for its owner: she holds a valid one. The old one ends, and this session with it."""
     folder = ask.console.folder.acting(f"{ask.user.name} (console)", "renewed by its owner")
-    made = folder.add_user(ask.user.name, 90)
+    made = folder.add_user(ask.user.name, None, renews=True)
     ask.console.note("token renewed", ask.request, ask.user.name)
     return ask.page("once.html", name=made["user"], text=json.dumps(made, indent=1))
 
