@@ -123,7 +123,7 @@ def _of_population(
     if budget is not None:
         raise PlanError("the budget is the population's", do="give it to pj.population(name, budget=…)")
     membership = population.membership(tables.person, tables.most, tables.key, tables.link)
-    held, domains, unit = population.enforce(tables.name, frame, read_schema(schema), membership)
+    held, domains, unit = population.enforce(identity, tables.name, frame, read_schema(schema), membership)
     dataset = Dataset(
         identity, tables.name, tuple(domains.items()), unit, population.persons,
         membership.keys, membership.links,

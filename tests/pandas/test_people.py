@@ -321,3 +321,18 @@ def test_answers_are_right_with_little_noise(hospital):
     assert by_sex.groupby("sex").size().reveal(eps=1000).round().tolist() == [2, 1]
     assert isinstance(by_sex._rows.base, PerPerson)
     assert round(float(by_sex["n"].clip(0, 5).sum().reveal(eps=1000))) == 5
+
+
+def test_a_name_in_a_population_stands_for_one_table(tmp_path):
+    """With another table under its name, a linked table's rows would get other owners, after the first have paid."""
+    number = {"type": "Int64"}
+    people = pj.population("h", budget=1)
+    for file, rows in (("one.csv", "10,1\n12,2\n"), ("two.csv", "10,2\n12,1\n")):
+        (tmp_path / file).write_text("stay,who\n" + rows)
+    options = {"population": people, "unit": "who", "name": "stays", "key": "stay"}
+    schema = {"stay": number, "who": number}
+    pd.read_csv(tmp_path / "one.csv", schema, **options)
+    pd.read_csv(tmp_path / "one.csv", schema, **options)
+
+    with pytest.raises(PlanError, match="another table"):
+        pd.read_csv(tmp_path / "two.csv", schema, **options)

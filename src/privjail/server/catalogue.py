@@ -84,8 +84,10 @@ class Catalogue:
         from privjail.server.tables import load_table
 
         datasets = self._ledger.state.datasets
-        for link in entry.links:
-            target = datasets[Link.read(link).table]
+        waiting = list(entry.links)  # a link may lead to the person over another link
+        while waiting:
+            target = datasets[Link.read(waiting.pop()).table]
+            waiting += target.links
             if fingerprint(target.origin) != target.fingerprint:
                 raise SchemaError("a table that this one links to has changed")
         rows, dataset = load_table(entry, datasets, self._folder, self._keys)
