@@ -13,7 +13,7 @@ from .test_rehearsal import environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 #: examples without a release of their own: data, and other settings
-NOTHING = {"adult", "census", "patients", "encrypted_demo", "local_figures", "local_paper"}
+NOTHING = {"adult", "census", "hospital", "patients", "encrypted_demo", "local_figures", "local_paper"}
 
 #: how each of the others is run in one process; what it prints last is {data set: cost}
 PROGRAMS = {
