@@ -19,7 +19,7 @@ CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about one released number besides the number: no plan, so that it is small."""
+    """What is public about one released number besides its value. It holds no plan, so that it stays small."""
 
     price: Price
     mechanism: str
@@ -40,7 +40,7 @@ class Price:
 
 
 class Answer(float):
-    """A released number. Computing with it gives plain floats, which know nothing any more.
+    """A released number. Computing with it gives plain floats, without error or interval.
 
     >>> n = df.shape[0].reveal(eps=0.1)
     >>> n.error()
@@ -72,7 +72,7 @@ class Answer(float):
 
     @property
     def reliable(self) -> bool:
-        """False where the number may as well be another: a mean of perhaps no row, a median of a few."""
+        """False where the number says little: a mean of perhaps no rows, a median of a few."""
         return self.doubt is None
 
     @property

@@ -46,7 +46,7 @@ class Span:
         return Span(math.sqrt(max(self.low, 0.0)), math.sqrt(max(self.high, 0.0)))
 
     def within(self, low: float, high: float) -> Span:
-        """The part between two numbers; what is not a number can be any of them."""
+        """The part between two numbers; an end that is NaN is replaced by that of the range."""
         ends = [end if end == end else limit for end, limit in ((self.low, low), (self.high, high))]
         return Span(min(max(ends[0], low), high), min(max(ends[1], low), high))
 

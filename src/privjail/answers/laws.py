@@ -72,7 +72,7 @@ class LaplaceNoise(Law):
 
     def reach(self, confidence: float) -> float:
         """The least t with Pr[|x·grid| > t] ≤ 1 - confidence: Pr[|x| > k] = 2a**(k+1) / (1 + a)."""
-        if self.scale == 0 or self.scale == math.inf:  # beyond all floats nothing is known
+        if self.scale == 0 or self.scale == math.inf:  # beyond the largest float nothing is known
             return self.rounding + self.scale
         steps = self.scale / self.grid
         a = math.exp(-1 / steps)

@@ -37,7 +37,7 @@ def mapped(values: list[tuple[Any, Any]], f: Callable[[Any], Any]) -> dict[Any, 
 
 
 def _answer(f: Callable[[Any], Any], value: Any) -> Any:
-    """The function's answer. What it cannot answer is its own error: the values are public."""
+    """The function's answer. Its own exception may pass: the values are public."""
     found = f(value)
     return None if is_missing(found) else found
 
@@ -56,7 +56,7 @@ def rounded(expr: Expr, decimals: Any) -> Expr:
 
 
 def shifted(rows: Rows, expr: Expr, periods: int) -> tuple[Rows, Expr]:
-    """A column some rows above. Of a table that has shifted columns already, the rows before them are looked at again:
+    """A column some rows above. Of a table with shifted columns, the shift starts again from the rows before them:
 
     then all of its shifted columns see one window, and can stand side by side.
     """

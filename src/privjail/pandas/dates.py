@@ -174,7 +174,7 @@ def is_missing_date(value: Any) -> bool:
 
 
 def operated(series: PrivSeries, op: str, other: Any, flip: bool) -> Any:
-    """An operator with a column of dates, spans or periods; None if it is none of our business."""
+    """An operator with a column of dates, spans or periods; None if neither operand holds dates."""
     kind = kind_of(series._expr)
     theirs = kind_of(other._expr) if _is_series(other) else ""
     if not kind and not theirs:

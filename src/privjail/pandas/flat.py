@@ -10,7 +10,7 @@ from privjail.sensitive import Sensitive
 
 
 class FlatGroups(Prisoner):
-    """Groups, and the wish that their keys become columns of what is released."""
+    """Groups whose keys become columns of what is released."""
 
     def __init__(self, groups: Any) -> None:
         self._groups = groups

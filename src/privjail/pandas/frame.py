@@ -92,7 +92,7 @@ class PrivDataFrame(Operators):
     _exprs: dict[Any, Expr]
 
     def __init__(self, rows: Rows, columns: Mapping[Any, Expr]) -> None:
-        vars(self).update(_rows=rows, _exprs=dict(columns))  # past __setattr__, which looks for columns
+        vars(self).update(_rows=rows, _exprs=dict(columns))  # not through __setattr__, which looks for columns
 
     def _new(self, columns: Mapping[Any, Expr], rows: Rows | None = None) -> Self:
         return type(self)(self._rows if rows is None else rows, columns)

@@ -174,7 +174,7 @@ def concat(objs: Any, *, axis: Any = 0) -> PrivDataFrame:
     return concatenated(objs, axis)
 
 
-#: names of periods that pandas has given up, and everybody still types
+#: old names of periods that pandas has dropped and people still type
 _FREQUENCIES = {"M": "ME", "Q": "QE", "Y": "YE", "A": "YE", "H": "h", "T": "min", "S": "s", "BM": "BME"}
 
 

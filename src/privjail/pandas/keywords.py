@@ -1,4 +1,4 @@
-"""Keyword arguments that pandas takes and a private table need not, or cannot, follow.
+"""Keyword arguments of pandas that have no effect on a private table, or cannot be supported.
 
 Each has the values that change nothing here and are accepted, and for all others the reason and what to do instead.
 An entry for one method ("groupby.observed") goes before the entry for the keyword in general.

@@ -1,4 +1,4 @@
-"""How methods of the face are called: missing prices, and arguments that pandas takes, are answered in our words."""
+"""How methods of the face are called: clear errors for a missing price and for unsupported arguments of pandas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_TIME = {"mean", "std", "min", "max", "median", "quantile"}
 
 
 def priced(cls: type[T]) -> type[T]:
-    """Every public method: says so when its eps is missing, takes eps if it gives a private number, and answers
+    """Every public method: explains a missing eps, takes eps if it gives a private number, and answers
     arguments of pandas that it lacks.
     """
     for name, method in list(vars(cls).items()):

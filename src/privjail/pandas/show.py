@@ -1,4 +1,4 @@
-"""How a prisoner introduces itself: facts, no data."""
+"""The repr of private objects: public facts, no data."""
 
 from __future__ import annotations
 

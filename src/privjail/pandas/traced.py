@@ -1,4 +1,4 @@
-"""Functions of one value, followed through each of their branches: apply and map where not all values can be tried.
+"""Functions of one value, followed through each of their branches: apply and map of columns of too many values.
 
 The function is called here, with a stand-in for "some value of the column". Computing with it builds a column. Where
 the function decides (``if x > 10``), it is called once more for the other answer, and the results are put together by

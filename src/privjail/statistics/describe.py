@@ -77,7 +77,7 @@ def _ranks(ranked: Ranked, wanted: Sequence[Fraction], share: Fraction) -> dict[
 def _ranked_answers(
     ranked: Ranked, ranks: dict[str, Rank], found: dict[str, int], count: float, noise: LaplaceNoise, price: Price
 ) -> dict[str, Answer]:
-    """Each in its order, with an interval whose ends are others of them, the nearest that are surely on their side.
+    """The values in rising order, each with an interval that ends at the nearest values certain to lie below and above.
 
     Two ranks that lie further apart than a margin and two rows are in order with the probability of the margin; see
     quantile.py. Below the least and above the largest value only the range is known. The noise may put one value past

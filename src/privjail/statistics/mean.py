@@ -67,7 +67,7 @@ class CentredColumn:
 
 
 def _missing_alike(expr: Expr) -> Expr:
-    """A simpler column that is missing in the same rows: neither clip nor a cast of numbers to floats loses any."""
+    """A simpler column that is missing in the same rows: neither clip nor a cast to floats adds missing values."""
     while isinstance(expr, Clip) or isinstance(expr, Cast) and expr.to == "Float64" and is_number(expr.a.domain):
         expr = expr.a
     return expr

@@ -55,7 +55,7 @@ SHARES = (
     Fraction(3, 16),
     Fraction(1, 8),
 )  # of eps: value, lower end, upper end, count
-HAIR = 2.0**-20  # of a step: a number this little below a candidate counts as being on it
+HAIR = 2.0**-20  # as a part of a step: a number this close below a candidate counts as being on it
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _points(first: float, size: int, whole: bool) -> tuple[Lit, ...]:
 
 
 def _steps(expr: Expr, low: float, step: float) -> Expr:
-    """In which step a value lies, counted from 0. A hair more, or 0.3 would lie below three steps of 0.1."""
+    """The number of the step that a value lies in, from 0; moved up a little, so that 0.3 is in step 3 of 0.1."""
     moved = Arithmetic("-", Cast(expr, "Float64"), Constant(Lit.of(low)))
     divided = Arithmetic("/", moved, Constant(Lit.of(step)))
     return Function("floor", Arithmetic("+", divided, Constant(Lit.of(HAIR))), 0)
@@ -177,7 +177,7 @@ class RankAsks:
 
 
 def few_rows(count: float, noise: LaplaceNoise) -> str | None:
-    """Why a choice among candidates may be one of chance."""
+    """Why the chosen candidate may be no better than a random one."""
     if count - noise.reach(0.95) >= 1:
         return None
     return f"perhaps no row at all: the noisy count is {count:.4g} ± {noise.reach(0.95):.3g}"
