@@ -382,3 +382,17 @@ def test_without_a_bound_only_rows_without_an_owner_are_dropped():
     kept, _ = enforce(frame, read_schema({"x": {"type": "Int64", "range": [0, 9]}}), Unit("u", None))
 
     assert kept.rows() == [("a", 1), ("a", 3)]
+
+
+@pytest.mark.parametrize("dtype", [polars.String, polars.Decimal(38, 3)])
+def test_two_persons_never_become_one_when_their_numbers_are_read(dtype):
+    """Numbers of persons pass through no float: beyond 2**53 two of them would be one."""
+    given = ["9007199254740993.0", "9007199254740992", "12.500", "12"]
+    frame = polars.DataFrame({"u": polars.Series(given).cast(dtype), "x": [1, 2, 3, 4]})
+
+    held, _ = enforce(frame, read_schema({"u": {"type": "Int64"}}), Unit("u", 1))
+
+    assert held["u"].to_list() == [9007199254740993, 9007199254740992, 12]
+    more = polars.DataFrame({"u": ["4.99999999999999999", "5", "+6", "1e3", " 7. "], "x": [1, 2, 3, 4, 5]})
+    held, _ = enforce(more, read_schema({"u": {"type": "Int64"}}), Unit("u", 1))
+    assert held["u"].to_list() == [5, 6, 7]

@@ -129,7 +129,7 @@ def _owner(name: str, declared: ColumnSchema | None) -> ColumnSchema:
         raise SchemaError(f"column {name!r} says whose row it is: a missing owner cannot be filled in")
     if isinstance(declared.domain, FloatDomain):
         raise SchemaError(f"column {name!r} says whose row it is: a float can stand for two owners", do="use Int64")
-    return replace(declared, outside="null")
+    return replace(declared, outside="null", names=True)
 
 
 def _enforced(column: pl.Expr, dtype: pl.DataType, declared: ColumnSchema) -> pl.Expr:
@@ -140,6 +140,8 @@ def _enforced(column: pl.Expr, dtype: pl.DataType, declared: ColumnSchema) -> pl
     match declared.domain:
         case CategoryDomain() as domain:
             out = _categories(column, dtype, domain)
+        case IntDomain() as domain if declared.names and not dtype.is_signed_integer():
+            out = _inside(_exact_whole_numbers(column, dtype), domain, "null")
         case IntDomain() as domain:
             out = _whole_numbers(column, dtype, domain, declared.outside)
         case FloatDomain() as domain:
@@ -225,6 +227,17 @@ def _whole_numbers(column: pl.Expr, dtype: pl.DataType, domain: IntDomain, outsi
         below = pl.when(f < -(2.0**63)).then(pl.lit(domain.lower, dtype=pl.Int64()))
         number = pl.coalesce(number, above, below)
     return number
+
+
+def _exact_whole_numbers(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Whole numbers that are written as such, with zeros after the point or without; everything else is missing.
+
+    No value passes through a float: 9007199254740993.0 and 9007199254740992.0 would be one, and so would 5 and
+    4.99999999999999999.
+    """
+    text = _stripped(column, dtype)
+    whole = text.str.extract(r"^([+-]?[0-9]+)(?:\.0*)?$", 1)
+    return whole.str.strip_prefix("+").cast(pl.Int64(), strict=False)
 
 
 def _inside(number: pl.Expr, domain: IntDomain | FloatDomain, outside: str) -> pl.Expr:

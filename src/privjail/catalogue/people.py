@@ -78,7 +78,7 @@ def _exact(name: str, column: Any) -> Any:
     """A key must not become another one's: outside of its range it is missing, and it is no float."""
     if isinstance(column.domain, FloatDomain) or column.fill is not None:
         raise SchemaError(f"column {name!r} is a key or a link: it is no Float64, and has no fill", do="use Int64")
-    return replace(column, outside="null")
+    return replace(column, outside="null", names=True)
 
 
 def _target(link: Link, known: dict[str, Keys]) -> Keys:

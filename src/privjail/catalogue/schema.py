@@ -56,6 +56,7 @@ class ColumnSchema:
     missing: tuple[str, ...] = ()
     outside: str = "clip"
     fill: Any = None
+    names: bool = False  # it says whose row it is, or which: loading must not make one value of two
 
 
 Schema = dict[str, ColumnSchema]
