@@ -8,6 +8,40 @@ From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Coquelicot.
 From PrivJail Require Import Laws Laplace.
 Import ListNotations.
+
+(** ** How many persons have each key
+
+    A person counts with a list of keys: the first few of her rows, each once. Whoever comes or goes moves the counts of
+    these keys, each by one, and no other count. *)
+
+Open Scope nat_scope.
+
+Section KeyCounts.
+Context {K : Type} (same : forall x y : K, {x = y} + {x <> y}).
+
+Definition persons_with (key : K) (persons : list (list K)) : nat :=
+  length (filter (fun keys => if in_dec same key keys then true else false) persons).
+
+(* op: key_counts *)
+Theorem keys_move_by_one : forall before keys after key,
+  persons_with key (before ++ keys :: after) =
+  persons_with key (before ++ after) + (if in_dec same key keys then 1 else 0).
+Proof.
+  intros. unfold persons_with. rewrite !filter_app, !app_length. simpl. destruct (in_dec same key keys); simpl; lia.
+Qed.
+
+(** Among all keys that there are, no more than her own. *)
+(* op: key_counts *)
+Theorem few_keys_move : forall before keys after all, NoDup all ->
+  length (filter (fun key => negb (persons_with key (before ++ keys :: after) =? persons_with key (before ++ after))) all)
+  <= length keys.
+Proof.
+  intros before keys after all distinct. apply NoDup_incl_length; [apply NoDup_filter; auto|].
+  intros key found. apply filter_In in found as [_ moves]. rewrite keys_move_by_one in moves.
+  destruct (in_dec same key keys); auto. rewrite Nat.add_0_r, Nat.eqb_refl in moves. discriminate.
+Qed.
+End KeyCounts.
+
 Open Scope R_scope.
 
 Section PrivateKeys.
@@ -97,5 +131,37 @@ Proof.
     { intros x y near. rewrite <- (Rplus_0_l (1 / b)), <- (Rplus_0_l delta).
       apply bind_composition; [lra | apply same_law |]. intros o. apply post_processing. exact near. }
     split; apply tail; auto.
+Qed.
+
+(** A person who moves several keys, each by one: (n/b, n·δ) for n keys, whether others have them or not. *)
+Fixpoint moved (counts : list nat) (moves : list bool) : list nat :=
+  match counts, moves with
+  | rows :: rest, m :: ms => (if m then S rows else rows) :: moved rest ms
+  | _, _ => counts
+  end.
+
+Definition how_many (moves : list bool) : nat := length (filter (fun m => m) moves).
+
+(* mechanism: PrivateKeys *)
+Theorem private_keys_of_a_person : forall counts moves,
+  DP_inequality (table counts) (table (moved counts moves)) (INR (how_many moves) * (1 / b)) (INR (how_many moves) * delta) /\
+  DP_inequality (table (moved counts moves)) (table counts) (INR (how_many moves) * (1 / b)) (INR (how_many moves) * delta).
+Proof.
+  pose proof delta_between as range. pose proof inverse_positive as positive.
+  assert (still : forall t moves, DP_inequality (table t) (table t) (INR (how_many moves) * (1 / b)) (INR (how_many moves) * delta)).
+  { intros t moves. pose proof (pos_INR (how_many moves)).
+    apply (promising_less _ _ _ 0 0); [apply Rmult_le_pos; lra | apply Rmult_le_pos; lra | apply same_law]. }
+  induction counts as [|rows counts IH]; intros moves; [split; apply still|].
+  destruct moves as [|m moves]; [split; apply still|].
+  destruct (IH moves) as [up down]. pose proof (pos_INR (how_many moves)).
+  assert (0 <= INR (how_many moves) * delta) by (apply Rmult_le_pos; lra).
+  destruct m; cbn [moved table].
+  - replace (INR (how_many (true :: moves))) with (1 + INR (how_many moves)) by
+      (unfold how_many; cbn [filter length]; rewrite S_INR; ring).
+    rewrite !Rmult_plus_distr_r, !Rmult_1_l. destruct (one_key rows) as [more fewer].
+    split; apply bind_composition; auto; intros; apply post_processing; auto.
+  - replace (INR (how_many (false :: moves))) with (INR (how_many moves)) by reflexivity.
+    rewrite <- (Rplus_0_l (INR (how_many moves) * (1 / b))), <- (Rplus_0_l (INR (how_many moves) * delta)).
+    split; apply bind_composition; auto using same_law; intros; apply post_processing; auto.
 Qed.
 End PrivateKeys.

@@ -12,6 +12,7 @@ from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP  # noqa: E40
 from privjail.choices import (  # noqa: E402
     above_threshold,
     exponential_mechanism,
+    key_threshold,
     noisy_max,
     noisy_min,
     top_k,
@@ -89,6 +90,7 @@ __all__ = [
     "gaussian_mechanism",
     "history",
     "interval",
+    "key_threshold",
     "laplace_mechanism",
     "max",
     "min",

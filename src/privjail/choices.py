@@ -6,10 +6,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any, overload
 
 from privjail import session
-from privjail.budget.amounts import amount, exact
+from privjail.budget.amounts import amount, exact, probability
+from privjail.errors import PlanError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.mechanisms.private_keys import PrivateKeys, calibrated
 from privjail.release import Query
 from privjail.sensitive import Key, Sensitive, keys_and_vector
 
@@ -89,3 +91,15 @@ def above_threshold(queries: Any, threshold: Any, *, eps: Any) -> Any:
     keys, vector = keys_and_vector(queries, "above_threshold")
     found = session.release([Query(vector, AboveThreshold(amount(eps), exact(threshold)))])[0]
     return None if found is None else keys[found]
+
+
+def key_threshold(*, eps: Any, delta: Any, keys_per_person: int = 1, min_persons: int = 1) -> int:
+    """The noisy count of persons from which on a private key is shown; it depends on what is paid alone.
+
+    >>> pj.key_threshold(eps=1, delta=1e-6)
+    15
+    """
+    if type(keys_per_person) is not int or keys_per_person < 1:
+        raise PlanError("keys_per_person is a whole number of at least 1")
+    mechanism = PrivateKeys(amount(eps), probability(delta), min_persons)
+    return max(calibrated(mechanism.epsilon, mechanism.delta, keys_per_person)[1], min_persons)

@@ -349,6 +349,10 @@ def _public(answer: Any) -> Any:
     if which == "nothing":
         return None
     value = getattr(answer, which)
+    if which == "keys":
+        from privjail.server.wire import decode
+
+        return list(zip([decode.literal(each).value for each in value.items], value.counts, strict=True))
     return list(value.items) if which in ("numbers", "positions") else value
 
 

@@ -100,6 +100,8 @@ class ReleaseGate:
         if not asks:
             raise PlanError("there is nothing to release")
         for ask in asks:
+            if ask.value.keyed != ask.mechanism.for_keys:
+                raise PlanError(f"{ask.mechanism.kind} does not release this", plan=str(ask.value))
             ask.mechanism.check(ask.value)
         self.engine.check(ask.value for ask in asks)
         charges = [self.charges(ask, block) for ask in asks]

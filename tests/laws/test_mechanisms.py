@@ -19,6 +19,7 @@ from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Calibration, Mechanism, declared_parameters, registry
 from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.mechanisms.private_keys import PrivateKeys
 from privjail.mechanisms.registry import load_all
 from privjail.server.wire import decode, encode
 from privjail.server.wire import privjail_pb2 as pb
@@ -45,6 +46,8 @@ STATED: list[tuple[Mechanism, dict[str, Any], dict[str, Any]]] = [
      {"norm": "linf", "grid": "1/4", "scale": "96", "sensitivity": "2"}),
     (AboveThreshold(THIRD, Fraction(7, 2)), {"kind": "above_threshold", "epsilon": "1/3", "threshold": "7/2"},
      {"norm": "linf", "grid": "1/4", "outer": "48", "scale": "96", "sensitivity": "2"}),
+    (PrivateKeys(THIRD, Fraction(1, 1000), 4), {"kind": "private_keys", "epsilon": "1/3", "delta": "1/1000", "min_persons": 4},
+     {"norm": "l1", "grid": "1", "scale": "18", "threshold": "146", "sensitivity": "6"}),
     (Gaussian(rho=Fraction(1, 8)), {"kind": "gaussian", "epsilon": None, "delta": None, "rho": "1/8"},
      {"norm": "l2", "sigma": "63901395939770060407/9223372036854775808", "sensitivity": "63901395939770060407/18446744073709551616"}),
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +14,7 @@ from tests.laws import test_programs
 from tests.ops import (
     test_carried,
     test_distinct,
+    test_key_counts,
     test_combine,
     test_quantile_scores,
     test_tally,
@@ -90,6 +93,24 @@ MUTATIONS = [
         "nunique moves by half a label",
         {"ops.numbers.distinct:Distinct.__post_init__": derived(half)},
         test_distinct.test_distinct_values_in_the_small_world,
+    ),
+    Mutation(
+        "a person moves one key, however many she has",
+        {
+            "ops.numbers.key_counts:KeyCounts.derive": result(
+                lambda facts, *_: facts._replace(joint=replace(facts.joint, whole=facts.joint.net))
+            )
+        },
+        test_key_counts.test_all_small_tables,
+    ),
+    Mutation(
+        "a person counts in a key with each of her rows",
+        {
+            "ops.numbers.key_counts:KeyCounts.polars": always(
+                lambda s, keys, persons: list(Counter(x for x in keys.to_list() if x is not None).items())
+            )
+        },
+        test_key_counts.test_all_small_tables,
     ),
     Mutation(
         "ranks move by the smaller weight",

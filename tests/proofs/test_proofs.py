@@ -107,6 +107,12 @@ WRONG = [
         "(table (before ++ rows :: after)) (1 / b) delta.\nProof",
         "(table (before ++ rows :: after)) (1 / b) 0.\nProof",
     ),
+    (
+        "PrivateKeys",
+        "(table counts) (INR (how_many moves) * (1 / b)) (INR (how_many moves) * delta).\nProof",
+        "(table counts) (INR (how_many moves) * (1 / b)) delta.\nProof",
+    ),
+    ("PrivateKeys", "  <= length keys.", "  <= length keys - 1."),
     ("Composition", "(all_groups keys r) (INR n * eps) 0.", "(all_groups keys r) eps 0."),
     ("Composition", "(seen [] [] program d') (Q2R limit) (Q2R limit_delta).", "(seen [] [] program d') (Q2R limit) 0."),
 ]

@@ -85,6 +85,7 @@ def mechanisms_table() -> str:
         fields = ", ".join(f"{name}: {type_}" for name, type_ in names.items())
         shape = ("number or vector", "`number` or `numbers`")
         shape = shape if made.adds_noise else ("vector", "`position`, `positions` or `nothing`")
+        shape = ("`key_counts`", "`keys`; `numbers` without items if none comes out") if made.for_keys else shape
         about = inspect.cleandoc(made.__doc__ or "").splitlines()[0].replace("|", "\\|")
         lines.append(f"| {kind} | {fields} | {shape[0]} | {shape[1]} | {about} |")
     return "\n".join(lines)

@@ -15,6 +15,7 @@ from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.mechanisms.private_keys import PrivateKeys
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Carried, Constant
 from privjail.ops.columns.cast import Cast, Categorise
@@ -22,6 +23,7 @@ from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.cut import Cut
 from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.numbers.key_counts import KeyCounts
 from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.columns.function import Function
 from privjail.ops.rows.group_head import GroupHead
@@ -393,8 +395,19 @@ class Plans:
         return pick.choice((NoisyMax(eps), NoisyMax(eps, True, pick.randint(1, max(1, min(3, size)))), Exponential(eps),
                             AboveThreshold(eps, Fraction(7, 2))))  # fmt: skip
 
+    def keys(self) -> Query:
+        """Keys by threshold: free text or open whole numbers, of persons or of rows."""
+        pick, (rows, columns) = self.pick, self.pick.choice(self.tables)
+        owner = rows.base.owner()
+        per_person = pick.randint(1, 3) if owner is not None else 1
+        value = KeyCounts(rows, columns[pick.choice(("s", "open", "big"))], owner, per_person, pick.choice((5, 40)))
+        eps, delta = Fraction(pick.choice((1, 3)), 2), Fraction(1, 10 ** pick.randint(2, 9))
+        return Query(value, PrivateKeys(eps, delta, pick.choice((1, 50))))
+
     def ask(self) -> Query | None:
         def attempt() -> Query:
+            if isinstance(next(iter(self.notions.values())), ApproxDP) and self.pick.random() < 0.2:
+                return self.keys()
             value = self.value()
             if value is None or value.joint.size > 400:
                 raise DPError("too large for this corpus")

@@ -174,6 +174,7 @@ ENGINE = {
     "a dot is everything", "a moment is a number of seconds", "a remainder by the engine's own operator",
     "a grid so fine that sums are rounded", "a missing key is the first one", "groups forget the order of rows",
     "a slice counts from one", "truncation rounds to the nearest step", "a row is scaled to a longer one",
+    "a person counts in a key with each of her rows",
     "a look-up does not compare owners", "rows of persons come in the order of their names",
 }  # fmt: skip
 # Random plans hardly ever do what shows these: the tests of look-ups are there for them.

@@ -8,6 +8,7 @@ from typing import Any
 from privjail.engines.engine import Answer, Engine, Memory, Sides
 from privjail.engines.held import Held
 from privjail.errors import EngineGap
+from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
@@ -40,6 +41,9 @@ class ChosenEngine(Engine):
     def rank(self, scores: QuantileScores) -> Sides:
         return self._of(scores.rows.source).rank(scores)
 
+    def keys(self, counts: KeyCounts) -> Keyed:
+        return self._of(counts.rows.source).keys(counts)
+
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         return self._of(rows.source).table(rows, columns)
 
@@ -60,7 +64,7 @@ class ChosenEngine(Engine):
             return {"polars": values}
         found: dict[str, list[Value]] = {}
         for node in inputs_first(values, inputs_of):
-            if isinstance(node, (Tally, QuantileScores)):
+            if isinstance(node, (Tally, QuantileScores, KeyCounts)):
                 below: list[Node] = [node]
                 names = {self._name(each) for each in inputs_first(below, children) if isinstance(each, Source)}
                 if len(names) > 1:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from privjail.engines.held import Held
+from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
@@ -93,6 +94,9 @@ class Engine(Protocol):
     def rank(self, scores: QuantileScores) -> Sides:
         """How many values of the column lie on either side of each candidate."""
 
+    def keys(self, counts: KeyCounts) -> Keyed:
+        """How many persons have each key that occurs, in any order."""
+
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         """The rows themselves, in their order, as held values: what distances speak of. For tests; never released."""
 
@@ -122,5 +126,7 @@ class Engine(Protocol):
                 return self.tally(node)
             case QuantileScores():
                 return node.scores(*self.rank(node))
+            case KeyCounts():
+                return self.keys(node)  # type: ignore[return-value]  # never an input of another value
         found: Answer = node.compute(*inputs)
         return found

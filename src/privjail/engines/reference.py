@@ -13,6 +13,7 @@ from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held, check_held, columns_of
 from privjail.ops.columns.carried import Carried
+from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.lookup import Lookup
@@ -50,6 +51,11 @@ class ReferenceEngine(Engine):
 
     def rank(self, scores: QuantileScores) -> Sides:
         return Sides(*scores.python(self._taken(scores.a, scores.rows, self._rows(scores.rows))))
+
+    def keys(self, counts: KeyCounts) -> Keyed:
+        rows = self._rows(counts.rows)
+        persons = rows if counts.person is None else self._taken(counts.person, counts.rows, rows)
+        return counts.python(self._taken(counts.key, counts.rows, rows), persons)
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         kept = self._rows(rows)

@@ -54,6 +54,7 @@ class Mechanism(ABC):
     kind: ClassVar[str] = ""  # its name on the wire and in certificates
     norm: ClassVar[Literal["l1", "l2", "linf"]]  # in which the sensitivity is measured
     adds_noise: ClassVar[bool] = True  # to each element; otherwise the answer is a choice among the elements
+    for_keys: ClassVar[bool] = False  # releases counts of private keys, and nothing else
     not_charged: ClassVar[frozenset[str]] = frozenset()  # parameters that are no part of the loss: they may be long
     element_bytes: ClassVar[int] = 0  # memory that sampling needs for each element, besides lists of them
 

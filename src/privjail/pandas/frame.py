@@ -372,12 +372,29 @@ class PrivDataFrame(Operators):
         return self._new(self._exprs, keep(self._rows, negation(dropped)))
 
     def groupby(
-        self, by: Any, *, sort: bool = True, as_index: bool = True, observed: bool = False, dropna: bool = True
-    ) -> PrivDataFrameGroupBy:
+        self, by: Any, *, sort: bool = True, as_index: bool = True, observed: bool = False, dropna: bool = True,
+        keys: str | None = None, eps: Any = None, delta: Any = None, min_persons: int = 1, keys_per_person: int = 1,
+        most_keys: int = 1000,
+    ) -> PrivDataFrameGroupBy:  # fmt: skip
         """Groups by one or more columns with finitely many values; absent values give empty groups.
+
+        ``keys="private"``: a column of free text or open numbers. Which values enough persons share is released first,
+        for eps and delta, as ``value_counts(keys="private", …)`` does; these are the groups.
 
         >>> counts = df.groupby("ward").size().reveal(eps=1)
         """
+        if keys is not None:
+            names = self[by].value_counts(
+                keys=keys, eps=eps, delta=delta, min_persons=min_persons, keys_per_person=keys_per_person,
+                most_keys=most_keys,
+            )  # fmt: skip
+            return self._of_private_keys(by, list(names.index)).groupby(
+                by, sort=sort, as_index=as_index, observed=observed, dropna=dropna
+            )
+        if eps is not None or delta is not None:
+            raise PlanError(
+                "groupby() gives groups and releases nothing, so it costs nothing", do="leave out eps= and delta="
+            )
         if observed:
             warn("which groups occur is private: groups without rows are there too, whatever observed= says")
         if isinstance(by, Prisoner) and not isinstance(by, PrivSeries):
@@ -388,6 +405,16 @@ class PrivDataFrame(Operators):
         if not dropna:
             groups._need_no_missing_keys()
         return groups if as_index else FlatGroups(groups)  # type: ignore[return-value]
+
+    def _of_private_keys(self, by: Any, keys: list[Any]) -> Self:
+        """The table with a column as a category of released keys; other values are missing."""
+        if not keys:
+            raise PlanError(
+                f"no value of {by!r} is shared by enough persons", do="use a larger eps or delta, or fewer filters"
+            )
+        import pandas
+
+        return self.assign(**{by: self[by].astype(pandas.CategoricalDtype(sorted(keys)))})
 
     def resample(self, rule: Any, on: Any = None, **options: Any) -> PrivDataFrameGroupBy:
         """Groups of days, weeks or months of a column of dates; they come from the column's declared range.

@@ -19,12 +19,13 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.pandas.aggregate import group_column_agg, groups_agg
 from privjail.pandas.applying import applied, transformed
 from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.counting import counted
 from privjail.pandas.deferred import Deferred
-from privjail.pandas.priced import priced
+from privjail.pandas.priced import no_price, priced
 from privjail.pandas.refusals import refuse
 from privjail.pandas.resample import group_key
 from privjail.pandas.series import PrivSeries
@@ -35,6 +36,7 @@ from privjail.plan.domain import CategoryDomain
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
+from privjail.statistics.bounds import found_bounds
 from privjail.statistics.histogram import binned
 from privjail.statistics.mean import group_means
 from privjail.together import several
@@ -175,16 +177,29 @@ class Groups(Prisoner, Generic[Group]):
             places.append(found)
         return self._group(tuple(places))
 
-    def head(self, n: int = 5) -> Group:
+    def head(self, n: int | str = 5, *, eps: Any = None) -> Group:
         """The first n rows of each group, in their order; by the user column: at most n rows per user.
+
+        ``head("auto", eps=…)``, by the user column: a number that almost all users keep within is found and released.
 
         >>> x = df.groupby("ward").head(100)
         """
         if len(self._keys) != 1:
             raise PlanError("groupby(…).head(n) takes one key")
         frame = self._frame
-        rows = GroupHead(frame._rows, self._keys[0], n)
+        if n == "auto":
+            n = self._found_rows(eps)
+        elif eps is not None:
+            raise PlanError("head(n) releases nothing, so it costs nothing", do="leave out eps=")
+        rows = GroupHead(frame._rows, self._keys[0], n)  # type: ignore[arg-type]
         return self._narrowed(frame._new({name: carried(rows, e) for name, e in frame._exprs.items()}, rows))
+
+    def _found_rows(self, eps: Any) -> int:
+        """How many rows almost all persons have at most, from a noisy histogram of one number for each."""
+        if eps is None:
+            raise no_price(self, "head", True)
+        persons = PerPerson(self._frame._rows, self._keys[0])
+        return max(1, int(found_bounds(persons, Aggregate(persons, "size", None), eps)[1]) - 1)
 
     def pipe(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """func(self, …).

@@ -35,7 +35,8 @@ from privjail.pandas.deferred import Deferred
 from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
 from privjail.pandas.people import found_in
-from privjail.pandas.priced import priced
+from privjail.pandas.priced import no_price, priced
+from privjail.pandas.private_keys import PRICE, key_counts
 from privjail.pandas.refusals import refuse, refuse_row_numbers
 from privjail.pandas.retyping import retyped
 from privjail.pandas.rolling import Rolling
@@ -44,7 +45,7 @@ from privjail.pandas.slicing import Iloc, bounded, carried, nulls_last
 from privjail.pandas.traced import Value, traced
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.distance import Distance
-from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, OrdinalDomain, TimeDomain
+from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, FloatDomain, IntDomain, OrdinalDomain, TimeDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
@@ -52,6 +53,7 @@ from privjail.prisoner import Prisoner
 from privjail.rowwise import compared, computed, constant_like, is_missing, literal, numeric, same_rows, typed
 from privjail.samples import drawn
 from privjail.sensitive import SensitiveFloat, SensitiveInt, number
+from privjail.statistics.bounds import found_bounds
 from privjail.statistics.correlation import correlations, covariances
 from privjail.statistics.describe import describe, describe_labels
 from privjail.statistics.histogram import binned, histogram, intervals
@@ -270,12 +272,23 @@ class PrivSeries(Operators):
         """
         return self._function("log")
 
-    def clip(self, lower: Any = None, upper: Any = None) -> Self:
-        """Bound the column: values outside become the bound.
+    def clip(self, lower: Any = None, upper: Any = None, *, eps: Any = None) -> Self:
+        """Bound the column: values outside become the bound. ``clip("auto", eps=…)`` finds bounds that hold almost all
+        values; they are released, and stand in ``domain``.
 
         >>> df["cost"].clip(0, 5000).domain.upper
         5000.0
         """
+        if isinstance(lower, str) and lower == "auto":
+            if eps is None:
+                raise no_price(self, "clip", True)
+            if upper is not None:
+                raise PlanError('clip("auto") finds both bounds', do='clip("auto", eps=0.1), or clip(0, 100)')
+            low, high = found_bounds(self._rows, self._expr, eps)
+            whole = isinstance(numeric(self._expr).domain, IntDomain)
+            return self.clip(int(low), int(high)) if whole else self.clip(low, high)
+        if eps is not None:
+            raise PlanError("clip() with given bounds releases nothing, so it costs nothing", do="leave out eps=")
         of_time: Self | None = clipped(self, lower, upper)
         if of_time is not None:
             return of_time
@@ -745,13 +758,33 @@ class PrivSeries(Operators):
     @overload
     def value_counts(self, normalize: bool = ..., sort: bool = ..., ascending: bool = ..., bins: Any = ...,
                      dropna: bool = ...) -> Deferred: ...  # fmt: skip
+    @overload
+    def value_counts(self, *, keys: str, eps: Any, delta: Any, min_persons: int = ..., keys_per_person: int = ...,
+                     most_keys: int = ...) -> pandas.Series[float]: ...  # fmt: skip
     def value_counts(
-        self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None, dropna: bool = True
-    ) -> SensitiveSeries | Deferred:
+        self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None,
+        dropna: bool = True, *, keys: str | None = None, eps: Any = None, delta: Any = None, rho: Any = None,
+        min_persons: int = 1, keys_per_person: int = 1, most_keys: int = 1000,
+    ) -> SensitiveSeries | Deferred | pandas.Series[float]:  # fmt: skip
         """How often each possible value occurs; sorted, and divided by the total, once it is released.
+
+        ``keys="private"``: of free text or open numbers, how many persons have each value. Only values that enough
+        persons share come out; ``attrs["threshold"]`` says how many that are. Of each person ``keys_per_person``
+        values count.
 
         >>> counts = df["ward"].value_counts().reveal(eps=1)
         """
+        if keys is not None:
+            plain = (normalize, sort, ascending, bins, dropna) == (False, True, False, None, True) and rho is None
+            if not plain:
+                raise PlanError("private keys come with their counts, the most frequent first", do=PRICE)
+            return key_counts(
+                self._rows, self._expr, self.name, keys=keys, eps=eps, delta=delta, min_persons=min_persons,
+                keys_per_person=keys_per_person, most_keys=most_keys,
+            )  # fmt: skip
+        price = {name: x for name, x in (("eps", eps), ("delta", delta), ("rho", rho)) if x is not None}
+        if price:
+            return self.value_counts(normalize, sort, ascending, bins, dropna).reveal(**price)
         expr = self._expr if bins is None else binned(self._rows, numeric(self._expr), bins, closed="right")
         return counted(
             self._rows, [(self.name, expr)], sort=sort, ascending=ascending, normalize=normalize, dropna=dropna

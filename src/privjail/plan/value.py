@@ -10,6 +10,7 @@ from math import prod
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
+from privjail.errors import PlanError
 from privjail.plan.cells import Cell
 from privjail.plan.distance import Distance, Number, added, greatest, l1, l2_squared, sqrt_up
 from privjail.plan.node import Node, inputs_first, set_frozen
@@ -218,6 +219,8 @@ class Value(Node):
 
     index: tuple[tuple[Any, ...], ...]  # () for a number, else the labels of each axis
     grid: Fraction  # every element is a whole multiple of it, whatever the data
+    keyed: ClassVar[bool] = False  # which labels it has is private: only a mechanism for such values releases it
+    answer_bytes: ClassVar[int] = 10  # of one element, in an answer on the wire
     _facts: ClassVar[Facts | None] = None
 
     def derive(self) -> Facts:
@@ -231,7 +234,9 @@ class Value(Node):
 
     def _derived(self) -> Facts:
         for each in inputs_first(self.inputs, inputs_of, _has_facts):
+            _need_labels(each.inputs)
             set_frozen(each, "_facts", each.derive())
+        _need_labels(self.inputs)
         set_frozen(self, "_facts", self.derive())
         assert self._facts is not None
         return self._facts
@@ -304,6 +309,12 @@ class Value(Node):
 
     def __str__(self) -> str:
         return self.shown()
+
+
+def _need_labels(inputs: Sequence[Value]) -> None:
+    """Refuse to compute with counts of private keys: nothing says which element is which."""
+    if any([each.keyed for each in inputs]):
+        raise PlanError("counts of private keys are released as they are, and computed with afterwards")
 
 
 inputs_of, _has_facts = attrgetter("inputs"), attrgetter("_facts")  # run in C; the walk calls them at every step

@@ -18,7 +18,7 @@ from privjail.engines.engine import Engine
 from privjail.errors import DPError, EngineFailed, InternalError, PlanError
 from privjail.mechanisms.noise import Noise
 from privjail.ops.rows.source import Source
-from privjail.plan.node import Node, children, inputs_first
+from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
 from privjail.server import work
@@ -31,7 +31,7 @@ from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
 from privjail.server.noise_floor import check_noise
 from privjail.server.sessions import Session, Sessions
-from privjail.server.wire import decode, facts
+from privjail.server.wire import decode, encode, facts
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.workers import Workers
 
@@ -280,8 +280,8 @@ def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None) -> st
 
 
 def _most_bytes(asks: list[Query]) -> int:
-    """The most bytes of the answers on the wire: 8 for each element, and some around them."""
-    return sum(32 + 10 * ask.value.joint.size for ask in asks)
+    """The most bytes of the answers on the wire: some for each element, and some around them."""
+    return sum(32 + ask.value.answer_bytes * ask.value.joint.size for ask in asks)
 
 
 def _answer(answer: Any) -> pb.Answer:
@@ -294,6 +294,9 @@ def _answer(answer: Any) -> pb.Answer:
             return pb.Answer(position=answer)
         case [float(), *_] | []:
             return pb.Answer(numbers=pb.Numbers(items=answer))
+        case [(_, float()), *_]:
+            keys, counts = zip(*answer, strict=True)
+            return pb.Answer(keys=pb.Keys(items=[encode.literal(Lit.of(key)) for key in keys], counts=counts))
     return pb.Answer(positions=pb.Positions(items=answer))
 
 

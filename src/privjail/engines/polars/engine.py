@@ -41,6 +41,7 @@ from privjail.engines.polars.long_tables import LongTables
 from privjail.engines.polars.persons import Persons
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
+from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.polars_types import dtype_of
@@ -110,6 +111,11 @@ class PolarsEngine(Engine):
     def rank(self, scores: QuantileScores) -> Sides:
         column, index = self._column(scores.a, self._size(scores.rows.base)), self._index(scores.rows)
         return Sides(*scores.polars(column if index is None else column.gather(index)))
+
+    def keys(self, counts: KeyCounts) -> Keyed:
+        size, index = self._size(counts.rows.base), self._index(counts.rows)
+        held = [None if each is None else self._column(each, size) for each in (counts.key, counts.person)]
+        return counts.polars(*(each if each is None or index is None else each.gather(index) for each in held))
 
     # -- rows: positions in the base, None for all of them
 

@@ -17,6 +17,8 @@ from privjail.engines.polars.columns import enclosing_tables
 from privjail.engines.sql.compiler import Compiler
 from privjail.engines.sql.questions import Question, counted, rows_of, statements
 from privjail.engines.sql.store import Store
+from privjail.errors import engine_gap
+from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Source
@@ -49,6 +51,10 @@ class SqlEngine(Engine):
         self.store.hold(source, data)
 
     def check(self, values: Iterable[Value]) -> None:
+        values = list(values)
+        for each in values:
+            if isinstance(each, KeyCounts):
+                self.keys(each)
         for _ in self._statements(list(dict.fromkeys(_asked(values)))):
             pass
 
@@ -70,6 +76,9 @@ class SqlEngine(Engine):
             below[passed - equal] += number
         total = sum(pairs)
         return Sides(_running(at_or_below)[:-1], [total - n for n in _running(below)[:-1]], total)
+
+    def keys(self, counts: KeyCounts) -> Keyed:
+        raise engine_gap("the operation 'key_counts'", self.store.dialect().name)
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         found = self.store.run(rows_of(self._compiler(), rows, list(columns.values())))

@@ -56,12 +56,12 @@ def is_proportional(mechanism: Mechanism, on_own_grid: bool, value: Numbers, not
 
     Parallel composition over the parts of a partition needs that, where a unit can have rows in several parts. It is
     false if the distance is a constant, which does not shrink with the share; if noise is drawn on a coarser grid,
-    where rounding adds a whole step however small the change is; and for the δ of a Gaussian. It is true otherwise:
-    ε is proportional to the distance, ρ to its square.
+    where rounding adds a whole step however small the change is; and for the δ of a Gaussian or of private keys.
+    Otherwise it is true: ε is proportional to the distance, ρ to its square.
     """
     if value.has_constant_bound or not on_own_grid:
         return False
-    return not (mechanism.kind == "gaussian" and notion["kind"] == "approx")
+    return not (mechanism.kind in ("gaussian", "private_keys") and notion["kind"] == "approx")
 
 
 def above_shared_partitions(cell: Cell, certificate: Certificate) -> Cell:

@@ -27,7 +27,7 @@ READ_COLUMNS = {"column", "carried", "lag"}
 OF_PERSONS = {"aggregate", "lookup"}
 NUMBERS = {
     "tally", "distinct", "quantile_scores", "public_number", "scale", "offset", "absolute", "element", "total",
-    "extreme", "add", "stack", "column_stack", "vector_sum",
+    "extreme", "add", "stack", "column_stack", "vector_sum", "key_counts",
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def check_node(
     if kind in NUMBERS:
         require_same_rows(fields, of_first=True)
         cells = certificate.cells(claims["cells"])
-        return numbers.check_claims(derived_numbers(kind, fields), claims, cells, report)
+        return numbers.check_claims(derived_numbers(kind, fields, certificate), claims, cells, report)
     domain, node = read_domain(claims["domain"]), len(certificate.checked)
     if kind in OF_PERSONS:
         column = column_of_persons(node, kind, fields, certificate)
@@ -174,9 +174,14 @@ def read_column(node: int, kind: str, fields: list[Any], certificate: Certificat
     return Column(node, kind, fields, domain, into.node, (column,), column.with_ancestors)
 
 
-def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
+def derived_numbers(kind: str, fields: list[Any], certificate: Certificate) -> Numbers:
     """The facts of private numbers, by the rule of their kind."""
+    parts = [x for each in fields for x in (each if isinstance(each, list) else [each])]
+    if any(isinstance(each, Numbers) and each.keyed for each in parts):
+        raise Refuted("something is computed from counts of private keys")
     match kind, fields:
+        case "key_counts", [Rows() as input_, Column() as key, person, per_person, most]:
+            return private_keys(input_, key, person, (per_person, most), certificate)
         case "tally", [Rows() as input_, [*keys], column]:
             return numbers.tally(input_, keys, column)
         case "vector_sum", [Rows() as input_, [*columns]]:
@@ -206,6 +211,17 @@ def derived_numbers(kind: str, fields: list[Any]) -> Numbers:
     raise CannotCheck(f"numbers by {kind!s:.40} with these fields")
 
 
+def private_keys(input_: Rows, key: Column, person: Any, limits: tuple[Any, Any], certificate: Certificate) -> Numbers:
+    """Counts of persons by a key of theirs: the person is the owner of the rows, or nobody is."""
+    per_person, most = (whole_number(each, 1) for each in limits)
+    if key.domain.type not in ("string", "untyped", "Int64"):
+        raise CannotCheck("private keys of this type")
+    base = certificate.rows(input_.base)
+    if person is not None and not (isinstance(person, Column) and people.is_owner(person, base, certificate)):
+        raise Refuted("persons by a column that does not say whose row it is")
+    return people.key_counts(input_, whole_persons(input_, certificate), person is not None, per_person, most)
+
+
 def check_release(release: dict[str, Any], certificate: Certificate, report: Report) -> None:
     """Sensitivity, noise and charges of the one value that is released."""
     value = certificate.node(release["value"])
@@ -214,6 +230,8 @@ def check_release(release: dict[str, Any], certificate: Certificate, report: Rep
     if release["charges"] is None:
         raise CannotCheck("the certificate does not say where the release was charged")
     mechanism, noise = read_mechanism(release["mechanism"]), release["noise"]
+    if value.keyed != (mechanism.kind == "private_keys"):
+        raise Refuted("counts of private keys leave through their own mechanism, and nothing else does")
     sensitivity = number(noise["sensitivity"])
     report.require("the sensitivity", sensitivity, value.sensitivity(NORMS[mechanism.kind]))
     on_own_grid = check_noise(mechanism, noise, value, sensitivity)

@@ -13,13 +13,16 @@ from fractions import Fraction
 from math import erfc, exp, floor, inf, sqrt
 from typing import Any
 
-from privjail.verify.checker.distances import ZERO
+from privjail.verify.checker.distances import ZERO, largest
 from privjail.verify.checker.numbers import Numbers
 from privjail.verify.checker.reading import number, whole_number
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 # The norm in which each mechanism needs the sensitivity.
-NORMS = {"laplace": "l1", "gaussian": "l2", "exponential": "linf", "noisy_max": "linf", "above_threshold": "linf"}
+NORMS = {"laplace": "l1", "gaussian": "l2", "exponential": "linf", "noisy_max": "linf", "above_threshold": "linf",
+         "private_keys": "l1"}  # fmt: skip
+
+PARAMETERS = {"gaussian": [{"epsilon", "delta"}, {"rho"}], "private_keys": [{"epsilon", "delta"}]}  # others: ε alone
 
 GAUSSIAN_STEPS = 2.0**40  # Gaussian noise is drawn on a grid of at most σ / 2**40
 # What is computed here with rounding may be off by this much (relatively), in the certificate's favour.
@@ -40,7 +43,7 @@ class Mechanism:
     @property
     def is_pure(self) -> bool:
         """Whether it is ε-differentially private."""
-        return self.kind != "gaussian"
+        return self.kind not in ("gaussian", "private_keys")
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def read_mechanism(given: dict[str, Any]) -> Mechanism:
     if kind not in NORMS:
         raise CannotCheck(f"the mechanism {kind!s:.40}")
     stated = {name: number(given[name]) for name in ("epsilon", "delta", "rho") if given.get(name) is not None}
-    allowed = [{"epsilon", "delta"}, {"rho"}] if kind == "gaussian" else [{"epsilon"}]
+    allowed = PARAMETERS.get(kind, [{"epsilon"}])
     if set(stated) not in allowed or min(stated.values()) <= 0:
         raise Refuted("the parameters are not those of the mechanism, or not positive")
     epsilon, delta, rho = (stated.get(name, ZERO) for name in ("epsilon", "delta", "rho"))
@@ -125,6 +128,26 @@ def enough_above_threshold(mechanism: Mechanism, noise: Noise) -> bool:
     return noise.stated["scale"] >= 4 * unit and noise.stated["outer"] >= 2 * unit
 
 
+def enough_private_keys(mechanism: Mechanism, noise: Noise) -> bool:
+    """Laplace noise of scale k/ε on the counts of keys, of which one person moves k, each by 1; and a threshold τ that
+    a key of one person reaches with probability p = Pr[1 + X ≥ τ] = exp(-(τ-1)/scale) / (1 + exp(-1/scale)), k·p ≤ δ.
+
+    Keys that others have too cost 1/scale each. A key that she alone has is hidden with probability 1 - p, as one that
+    does not occur. Both add up over the keys. Source: Korolova et al., WWW 2009; PrivateKeys.v.
+    """
+    scale, threshold, k = noise.stated["scale"], noise.stated["threshold"], noise.steps(1)
+    if largest(noise.value.element_distance(0)) > 1 or threshold < 1 or scale < k / mechanism.epsilon or not scale:
+        return False
+    with localcontext(Context(60)):
+        rate = Decimal(scale.denominator) / scale.numerator
+        far = (threshold - 1) * Fraction(rate)
+        if far > 1000:  # exp(-1000) is below every δ
+            return True
+        top = (-(Decimal(far.numerator) / far.denominator)).exp()
+        chance = Fraction(top / (1 + (-min(rate, Decimal(1000))).exp()))
+    return k * chance * (1 - DECIMAL_ERROR) <= mechanism.delta
+
+
 def enough_gaussian(mechanism: Mechanism, noise: Noise) -> bool:
     """ρ-zCDP: σ² ≥ Δ₂²/(2ρ), also for the discrete Gaussian in any dimension.
     (ε, δ): δ ≥ Φ(Δ/2σ - εσ/Δ) - exp(ε)·Φ(-Δ/2σ - εσ/Δ), plus what the discrete law adds to the continuous one:
@@ -152,6 +175,7 @@ def normal_cdf(x: float) -> float:
 ENOUGH: dict[str, Callable[[Mechanism, Noise], bool]] = {
     "laplace": enough_laplace, "exponential": enough_exponential, "noisy_max": enough_noisy_max,
     "above_threshold": enough_above_threshold, "gaussian": enough_gaussian,
+    "private_keys": enough_private_keys,
 }  # fmt: skip
 
 

@@ -54,6 +54,7 @@ class Numbers:
     net: Distance | None = None  # a bound on the change of any element and of the sum of all, if a better one is known
     one_moves: bool = False  # at most one element moves, whatever one privacy unit does
     norms: Callable[[str], Distance] | None = None  # a bound on the whole vector in each norm, if rows have one
+    keyed: bool = False  # which elements there are is private: nothing is computed from it
 
     def element_distances(self) -> list[Distance]:
         return [self.element_distance(i) for i in range(self.size)]

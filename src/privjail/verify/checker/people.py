@@ -22,8 +22,9 @@ from privjail.verify.checker.cells import Cell, Step
 from privjail.verify.checker.certificate import Certificate
 from privjail.verify.checker.charges import above_shared_partitions
 from privjail.verify.checker.columns import Column, can_be_true
-from privjail.verify.checker.distances import ZERO, largest
+from privjail.verify.checker.distances import ZERO, LinearForm, largest
 from privjail.verify.checker.domains import Domain
+from privjail.verify.checker.numbers import Numbers
 from privjail.verify.checker.operations import NULL_IF_AN_INPUT_IS
 from privjail.verify.checker.rows import Rows, product, rebased
 from privjail.verify.checker.verdict import CannotCheck, Refuted
@@ -231,3 +232,19 @@ def says(mine: Any, theirs: Any, table: Rows, certificate: Certificate) -> bool:
         return is_owned(mine.fields[0], certificate) and says(mine.fields[1], theirs, table, certificate)
     same = mine.kind in NULL_IF_AN_INPUT_IS and mine.kind == theirs.kind
     return same and says(mine.fields, theirs.fields, table, certificate)
+
+
+# -- keys of persons
+
+
+def key_counts(rows: Rows, cells: tuple[Cell, ...], owned: bool, per_person: int, most: int) -> Numbers:
+    """How many persons have each key that occurs, where ``per_person`` keys of each count, each once.
+
+    If the rows are owned, whoever comes or goes moves at most so many counts, each by 1, and nobody else's row changes.
+    That is a bound on the whole person, stated in ``cells``: in each of them she is as a whole, or not at all. Where
+    rows have no owner, a row is a person with one key, and at most one row may come or go.
+    """
+    if not owned and (per_person != 1 or rows.edits > 1):
+        raise Refuted("keys of persons in rows that belong to nobody")
+    whole, each = ((LinearForm(ZERO, dict.fromkeys(cells, Fraction(n))),) for n in (per_person, 1))
+    return Numbers(most, lambda _: each, whole, ONE, cells, False, monotone=False, net=each, keyed=True)

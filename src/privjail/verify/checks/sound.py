@@ -14,6 +14,7 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.mechanisms.private_keys import PrivateKeys
 from privjail.verify.checks.blackbox import Bound, lower_bound
 from privjail.verify.checks.row import Row, Watch
 from privjail.verify.laws.scripted import single, vector
@@ -51,6 +52,8 @@ def cases() -> list[Sound]:
         Sound("noisy max, counts", "ε-DP", ((0, 2, 2), (0, 3, 3)), _run(NoisyMax(ONE), vector(3, 1, monotone=True))),
         Sound("noisy top 2", "ε-DP", ((2, 2, 0), (3, 2, 0)), _run(NoisyMax(ONE, k=2), vector(3, 1, monotone=True))),
         Sound("above-threshold", "ε-DP", ((0,) * 6, (1,) * 6), _run(AboveThreshold(ONE, ONE), vector(6, 1))),
+        Sound("keys by threshold", "(ε, δ)-DP", ((), ((0, 1),)),
+              _run(PrivateKeys(ONE, Fraction(1, 100)), vector(4, Fraction(1, 4))), delta=0.01),
         Sound(
             "Gaussian", "(ε, δ)-DP", (0, 1), _run(Gaussian(ONE, Fraction(1, 100)), single(1)), delta=0.01
         ),
