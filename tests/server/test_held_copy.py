@@ -21,8 +21,7 @@ def folder(tmp_path: Path, monkeypatch: Any) -> JailFolder:
     monkeypatch.setattr(copies, "LARGE", 100)
     lines = [f"{i % 7},{i % 150},{'FMX'[i % 3]}" for i in range(1000)]
     (tmp_path / "people.csv").write_text("who,age,sex\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    made = JailFolder.init(tmp_path / "jail", ["localhost"], "localhost:1", None)
-    return made
+    return JailFolder.init(tmp_path / "jail", ["localhost"], "localhost:1", None)
 
 
 def added(folder: JailFolder, name: str = "people", unit: tuple[str | None, int | None] = ("who", 100)) -> None:

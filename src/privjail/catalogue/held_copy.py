@@ -1,6 +1,6 @@
 """A copy of a large CSV file in the held form, in the jail's folder: made when it is added, read at every start.
 
-Reading a CSV file and enforcing its schema takes minutes where the held form takes seconds. The copy is named after what
+Reading a CSV file and enforcing its schema takes minutes; the held form takes seconds. The copy is named after what
 it was made of (a hash of the file, the schema, the unit), so a copy of anything else is never taken for it; the file
 itself is still hashed at every start, so changed data is noticed as before. A damaged copy is made again.
 """

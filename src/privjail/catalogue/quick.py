@@ -1,6 +1,6 @@
 """Columns of text, read the common way first.
 
-The rule for a column (load.py) understands every spelling: " 39", "39.0", "1e3", dates with and without a time. It is one
+The rule for a column (load.py) understands every spelling: " 39", "39.0", "1e3", dates with or without a time. It is an
 expression that tries them all on every row. Most columns hold one spelling, so here that one is tried on all rows, and
 the rule is applied to the rows that are left. What comes out is the same, row by row; only the time differs, and only
 when data is loaded.

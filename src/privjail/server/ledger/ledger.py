@@ -125,7 +125,7 @@ class DurableLedger:
         def once() -> None:
             take_back = repeated = None
             try:
-                with self._store.writing() as writing:
+                with self._store.writing(synced=False) as writing:
                     self._refresh()
                     known = self._request(user, request)
                     if known is not None and known.digest != digest:
@@ -150,6 +150,7 @@ class DurableLedger:
 
         with self._lock:
             self._again(once)
+        self._store.sync()  # without the lock: those who are charged meanwhile share one sync
 
     def _charge(self, user: str, request: str, digest: str, said: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from os import fdatasync
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from privjail.server.ledger.events import (
 
 Row = tuple[Any, Any, Any]
 RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would allow spent budget to be spent again"
+CHECK_DISK = "check the disk, then start the jail again"
 FIRST = -(2**63)  # before the first entry
 
 
@@ -81,6 +83,9 @@ class Store:
     def renew_anchor(self) -> None:
         """Write a new anchor for the newest entry, ignoring the old one. Only a curator may decide this."""
         raise TypeError
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on disk. Here it is when it is committed."""
 
     def close(self) -> None:
         raise TypeError
@@ -189,6 +194,9 @@ class SQLiteStore(Store):
         self._anchor = Anchor(folder)
         self._lock, self._guarded = threading.RLock(), Guarded(folder)
         self._safe = 0  # the newest entry that is known to be on disk
+        self._committed = 0  # the newest entry that is known to be in the database
+        self._syncing = threading.Lock()
+        self._failed = ""  # why a sync failed: nothing is charged any more
         self._run = ""  # written into notes instead of the machine's run, if set
         self._version: int | None = None  # SQLite's counter of changes by other connections
         path = self._path = (folder / "ledger.sqlite").absolute()
@@ -273,7 +281,10 @@ class SQLiteStore(Store):
         except FileNotFoundError:
             return
         try:
-            os.fsync(fd)
+            fdatasync(fd)
+        except OSError as e:
+            self._failed = f"the ledger cannot be synced to its disk: {e.strerror}"
+            raise LedgerError(self._failed, do=CHECK_DISK) from None
         finally:
             os.close(fd)
 
@@ -284,8 +295,26 @@ class SQLiteStore(Store):
                 return []  # nobody else has written
             found = super().news()
             self._version = version
-            self._safe = max([self._safe, *(e.seq for e in found if e.body.get("type") != "answer")])
+            if found:
+                self._committed = found[-1].seq
+            if any(event.body.get("type") != "answer" for event in found):
+                self.sync()  # whoever wrote them may not have done so yet
             return found
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on disk. Threads that wait together share one sync.
+
+        Whoever holds the lock syncs for all that was committed before; those behind it find theirs done.
+        """
+        wanted = self._committed
+        with self._syncing, self._guarded:
+            if self._safe >= wanted:
+                return
+            if self._failed:  # the system may have dropped what it could not write, and say nothing the next time
+                raise LedgerError(self._failed, do=CHECK_DISK)
+            done = self._committed
+            self._sync_log()
+            self._safe = max(self._safe, done)
 
     @contextlib.contextmanager
     def writing(self, synced: bool = True) -> Iterator[Writing]:
@@ -305,8 +334,10 @@ class SQLiteStore(Store):
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-            if sync and writing.appended and self.last is not None:
-                self._safe = self.last.seq
+            if writing.appended and self.last is not None:
+                self._committed = self.last.seq
+                if sync:
+                    self._safe = max(self._safe, self._committed)
 
     def _insert(self, event: Event, answer: bytes | None) -> None:
         about = subject(event.body)
