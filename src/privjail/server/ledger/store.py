@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import threading
@@ -12,7 +11,7 @@ from os import fdatasync
 from pathlib import Path
 from typing import Any
 
-from privjail.faults import FILES, disk_fault
+from privjail.faults import FILES
 from privjail.server.ledger.anchor import UNSETTLED, Anchor, Note, machine_run, missing_entry
 from privjail.server.ledger.checkpoint import unpack as checkpoint_state
 from privjail.server.ledger.events import (
@@ -25,9 +24,9 @@ from privjail.server.ledger.events import (
     subject,
     unanswered,
 )
+from privjail.server.ledger.guarded import RESTORE, Guarded
 
 Row = tuple[Any, Any, Any]
-RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would allow spent budget to be spent again"
 CHECK_DISK = "check the disk, then start the jail again"
 FIRST = -(2**63)  # before the first entry
 
@@ -82,6 +81,18 @@ class Store:
 
     def renew_anchor(self) -> None:
         """Write a new anchor for the newest entry, ignoring the old one. Only a curator may decide this."""
+        raise TypeError
+
+    def sizes(self, first: int, before: int) -> dict[str, int]:
+        """How many bytes of answers and certificates are kept for each user, with entries of these numbers."""
+        raise TypeError
+
+    def newer_than(self, at: str) -> int | None:
+        """The number of the first charge that was made at this time or later."""
+        raise TypeError
+
+    def drop_kept(self, before: int) -> None:
+        """Remove what is kept with entries before one of them. The entries themselves stay as they are."""
         raise TypeError
 
     def sync(self) -> None:
@@ -151,34 +162,6 @@ TABLES = (
         for verb in ("UPDATE", "DELETE")
     ),
 )
-
-
-class Guarded:
-    """SQLite's errors as ours. Only their names are shown: their texts may quote stored data."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, (json.JSONDecodeError, RecursionError)):
-            raise LedgerError("the ledger is damaged: an entry is not readable", do=RESTORE) from None
-        if isinstance(error, sqlite3.Error):
-            name = getattr(error, "sqlite_errorname", type(error).__name__)
-            raise self._explained(name) from None
-
-    def _explained(self, name: str) -> LedgerError:
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            wrong = f"the ledger cannot be written now ({name}): another process keeps it busy"
-            return LedgerError(wrong, do="try again; if it stays so, look for a process that hangs")
-        if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-            fault = disk_fault(self._folder)
-            if fault is not None:
-                return LedgerError(f"the ledger cannot be written now ({name}): its folder {fault[0]}", do=fault[1])
-            return LedgerError(f"the ledger cannot be written now ({name})", do="check its disk and its files' modes")
-        return LedgerError(f"the ledger's database is damaged ({name})", do=RESTORE)
 
 
 class SQLiteStore(Store):
@@ -382,6 +365,33 @@ class SQLiteStore(Store):
         with self._lock, self._guarded:
             row = self._db.execute("SELECT answer FROM events WHERE seq = ?", (seq,)).fetchone()
         return None if row is None or row[0] is None else bytes(row[0])
+
+    def sizes(self, first: int, before: int) -> dict[str, int]:
+        query = (
+            "SELECT json_extract(body, '$.user'), sum(length(answer)) FROM events WHERE seq >= ? AND seq < ? "
+            "AND answer IS NOT NULL AND subject != ? GROUP BY 1"
+        )
+        with self._lock, self._guarded:
+            return dict(self._db.execute(query, (first, before, CHECKPOINT)).fetchall())
+
+    def newer_than(self, at: str) -> int | None:
+        query = (
+            "SELECT min(seq) FROM events WHERE json_extract(body, '$.type') = 'charge' "
+            "AND json_extract(body, '$.at') >= ?"
+        )
+        with self._lock, self._guarded:
+            found: int | None = self._db.execute(query, (at,)).fetchone()[0]
+        return found
+
+    def drop_kept(self, before: int) -> None:
+        newest = self.newest_checkpoint() or 0
+        with self.writing(), self._guarded:
+            self._db.execute("DROP TRIGGER events_UPDATE")
+            gone = "UPDATE events SET answer = NULL WHERE answer IS NOT NULL AND seq < ? AND seq != ?"
+            self._db.execute(gone, (before, newest))
+            self._db.execute(next(each for each in TABLES if "events_UPDATE" in each))
+        with self._lock, self._guarded:
+            self._db.execute("VACUUM")
 
     def renew_anchor(self) -> None:
         with self.writing():
