@@ -1,11 +1,11 @@
 """The errors of regression coefficients that were solved from noisy sums: b = A⁻¹·c.
 
-Let G be the exact matrix and A = G + N the noisy one, with a noise whose law is known. The exact right-hand side is G·β
-plus an error e of sampling, about normal with a variance that the model states; the noisy one has a noise n more. So the
-noisy equations say A·b = G·β + e + n. Their solution is simulated with A in the place of G and b in the place of β (a
-parametric bootstrap on sufficient statistics: Ferrando, Wang, Sheldon, AISTATS 2022): matrices A + N', right-hand
-sides A·b + e' + n', solved in the same way. What these solutions miss b by is how b may miss β: it contains that noise in A
-draws coefficients towards zero. The interval is b less the quantiles of that error.
+Let G be the exact matrix and A = G + N the noisy one, with a noise whose law is known. The exact right-hand side is
+G·β plus an error e of sampling, about normal with a variance that the model states; the noisy one has a noise n more.
+So the noisy equations say A·b = G·β + e + n. Their solution is simulated with A in the place of G and b in the place of
+β (a parametric bootstrap on sufficient statistics: Ferrando, Wang, Sheldon, AISTATS 2022): matrices A + N', right-hand
+sides A·b + e' + n', solved in the same way. What these solutions miss b by is how b may miss β; it contains that noise
+in A draws coefficients towards zero. The interval is b less the quantiles of that error.
 
 This needs a matrix that is well above its noise in every direction; otherwise a result says that it is unreliable.
 """
@@ -38,7 +38,8 @@ class Noisy:
     def noise(self, name: str) -> Array:
         """Simulated noise: one line for each draw."""
         shape = (DRAWS, len(self.values))
-        return self.scale * normal(name, *shape) if self.is_normal else laplace(name, self.scale, *shape)
+        found: Array = self.scale * normal(name, *shape) if self.is_normal else laplace(name, self.scale, *shape)
+        return found
 
 
 def matrix(values: Array, at: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Regression tables from noisy sums: coefficients with intervals and p-values that know of sampling and of the noise."""
+"""Regression tables from noisy sums: coefficients, intervals and p-values that know of sampling and of the noise."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy
 from privjail.errors import PlanError
 from privjail.learn.base import classes_of, indicator
 from privjail.learn.spending import Spending
+from privjail.notebook import progress
 from privjail.numpy.array import product
 from privjail.numpy.elementwise import as_floats, constant, sigmoid
 from privjail.ops.columns.arithmetic import Arithmetic
@@ -83,7 +84,7 @@ def logistic_regression(
     Four of Newton's steps, each from noisy first and second derivatives; the last one, which has half of the price,
     is what is told, and its errors are those of the table. Rows with a missing value are left out.
 
-    >>> table = stats.logistic_regression(df, "readmitted", on=["age", "sex"], eps=1)
+    >>> table = stats.logistic_regression(df, "sex", on=["age", "days"], eps=1)
     """
     _between(confidence)
     df = known(df, [*on, y])
@@ -96,7 +97,7 @@ def logistic_regression(
     spending.reserve(df._rows)
     at, rows = numpy.zeros(len(used)), 1.0
     told = f"{y} is {classes[1]}, log odds"
-    for i, share in enumerate(ROUNDS):
+    for i, share in progress(list(enumerate(ROUNDS)), len(ROUNDS), "steps", least=2):
         curves, slopes = _derivatives(used, positive, at)
         bends = _released(spending, [VectorSum(df._rows, curves)], share * CURVES, f"second derivatives, step {i}")[0]
         pulls = _released(spending, [VectorSum(df._rows, slopes)], share * (1 - CURVES), f"slopes, step {i}")[0]
@@ -126,7 +127,8 @@ def step(bends: Noisy, pulls: Noisy) -> Array:
     ridge = bends.deviation * numpy.sqrt(d) + 1e-9
     made: Array = numpy.linalg.solve(held @ held.T + ridge * numpy.eye(d), pulls.values)
     far = size_of(found, made)
-    return made * min(1.0, FARTHEST / far) if far > 0 else made
+    held_back: Array = made * min(1.0, FARTHEST / far) if far > 0 else made
+    return held_back
 
 
 def size_of(bends: Array, moved: Array) -> float:
