@@ -104,7 +104,8 @@ def look(bins: Floats, present: Floats, law: Law, top: float, sums: Sequence[Sum
     levels, width = [], 1
     totals, squares, lengths = bins * present, bins**2 * present, present
     empty = law.log_density(bins) * present
-    inside = Inside(*(np.zeros_like(bins) for _ in range(4)))
+    none = np.zeros_like(bins)
+    inside = Inside(none, none, none, none)
     while True:
         level = Level(width, lengths, totals / np.maximum(lengths, 1), *_nothing(totals))
         levels.append(_look_at(bins, present, law, top, level, squares, empty, inside))
