@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -58,6 +58,9 @@ prove:           ## check every proof in proofs/ with Coq; writes docs/machine-c
 
 bench-engines: $(READY)  ## the same queries on Polars, DuckDB, Sail and Spark; writes docs/engines-benchmarks.md
 	$(BIN)/python bench/engines.py
+
+bench-load: $(READY)  ## fifty analysts at once, and ledgers of up to a million entries; writes docs/load.md
+	$(BIN)/python bench/load.py
 
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py
