@@ -68,6 +68,7 @@ bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writ
 bench-histograms: $(READY)  ## accuracy and intervals of private histograms; writes docs/histograms-*.md
 	$(BIN)/python bench/histograms_coverage.py
 	$(BIN)/python bench/histograms_ranges.py
+	$(BIN)/python bench/histograms_buckets.py
 	$(BIN)/python bench/histograms.py
 
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule
