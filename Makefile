@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines spark bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -55,6 +55,17 @@ verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/
 
 prove:           ## check every proof in proofs/ with Coq; writes docs/machine-checked.md
 	$(PYTHON) proofs/prove.py
+
+SPARK ?= 4.2.1
+spark: .spark/$(SPARK)  ## a Spark to test with, in .spark (430 MB; it needs Java): tests then start a cluster of their own
+
+.spark/$(SPARK): $(READY)
+	@mkdir -p build
+	@$(BIN)/python -m pip download --quiet --no-deps --no-binary pyspark --dest build 'pyspark==$(SPARK)'
+	@rm -rf .spark && mkdir .spark
+	@tar xzf build/pyspark-$(SPARK).tar.gz -C .spark --strip-components=2 --wildcards '*/deps/bin/*' '*/deps/sbin/*' '*/deps/jars/*'
+	@rm build/pyspark-$(SPARK).tar.gz
+	@touch $@
 
 bench-engines: $(READY)  ## the same queries on Polars, DuckDB, Sail and Spark; writes docs/engines-benchmarks.md
 	$(BIN)/python bench/engines.py
