@@ -160,12 +160,12 @@ def through_connect(sizes: Sizes, folder: Path, picture: Path) -> list[str]:
         servers.append(("spark", 1000, clustered(folder / "spark", 2)))
     for name, target, server in servers:
         with server as address:
-            engine = Counting(SparkStore(address))
+            engine = Counting(SparkStore(address, seconds=600))
             found = measured({"polars": PolarsEngine(), name: engine}, frame, sizes.runs)
             notes.append(verdict(f"{name}, warm release", max(t[name] for t in found.values()), target, " ms"))
             notes.append(f"- {name}: at most {max(engine.per_release)} jobs per release.")
             if name == "spark":
-                notes.append(jobs_of_diffpid3(Counting(SparkStore(address))))
+                notes.append(jobs_of_diffpid3(Counting(SparkStore(address, seconds=600))))
         for query, took in found.items():
             times.setdefault(query, {}).update(took | times.get(query, {}))
     for reason in filter(None, (no_sail(), no_spark())):
