@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines spark audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines spark bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -70,12 +70,16 @@ spark: .spark/$(SPARK)  ## a Spark to test with, in .spark (430 MB; it needs Jav
 bench-engines: $(READY)  ## the same queries on Polars, DuckDB, Sail and Spark; writes docs/engines-benchmarks.md
 	$(BIN)/python bench/engines.py
 
+bench-load: $(READY)  ## fifty analysts at once, and ledgers of up to a million entries; writes docs/load.md
+	$(BIN)/python bench/load.py
+
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py
 
 bench-histograms: $(READY)  ## accuracy and intervals of private histograms; writes docs/histograms-*.md
 	$(BIN)/python bench/histograms_coverage.py
 	$(BIN)/python bench/histograms_ranges.py
+	$(BIN)/python bench/histograms_buckets.py
 	$(BIN)/python bench/histograms.py
 
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule

@@ -28,9 +28,10 @@ between them:
   `make verify` ([verified.md](verified.md)).
 - *The operating system's randomness.*
 
-Also not proved here: the guarantees of Gaussian noise, zCDP and Rényi budgets; that a sum of maxima is largest at a
-vertex; the extra step where noise is drawn on a coarser grid; and that the ledger's incremental tree
-(`budget/ledger.py`) computes the formula of `Cells.v`. Joins, per-person aggregation and private keys are
+Also not proved here: that Gaussian noise is ρ-zCDP, and Rényi budgets (that ρ adds up, and which (ε, δ) it implies, is
+proved in `Blocks.v`, for finitely many answers); that a sum of maxima is largest at a vertex; the extra step where
+noise is drawn on a coarser grid; and that the ledger's incremental tree (`budget/ledger.py`) computes the formula of
+`Cells.v`. Joins, per-person aggregation and private keys are
 proved, but are not operations or mechanisms of the library yet.
 
 **The certified checker.** `Certified.v` holds a checker of certificates and the theorem that what it accepts is right

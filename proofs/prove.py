@@ -45,6 +45,7 @@ FILES = (
     "PrivateKeys",
     "Composition",
     "Samples",
+    "Blocks",
 )
 
 # What the standard library's real numbers rest on, and nothing else.
