@@ -45,6 +45,7 @@ FILES = (
     "PrivateKeys",
     "Composition",
     "Samples",
+    "Concentrated",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

@@ -109,6 +109,8 @@ WRONG = [
     ),
     ("Composition", "(all_groups keys r) (INR n * eps) 0.", "(all_groups keys r) eps 0."),
     ("Composition", "(seen [] [] program d') (Q2R limit) (Q2R limit_delta).", "(seen [] [] program d') (Q2R limit) 0."),
+    ("Concentrated", "concentrated (rho1 + rho2) (joint l next 0).", "concentrated rho1 (joint l next 0)."),
+    ("Concentrated", "seen (limit - rho) (next (Some i))", "seen limit (next (Some i))"),
 ]
 
 
