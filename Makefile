@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines spark bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -56,8 +56,22 @@ verify: $(READY) ## try to refute every claim; writes docs/verified.md and docs/
 prove:           ## check every proof in proofs/ with Coq; writes docs/machine-checked.md
 	$(PYTHON) proofs/prove.py
 
+SPARK ?= 4.2.1
+spark: .spark/$(SPARK)  ## a Spark to test with, in .spark (430 MB; it needs Java): tests then start a cluster of their own
+
+.spark/$(SPARK): $(READY)
+	@mkdir -p build
+	@$(BIN)/python -m pip download --quiet --no-deps --no-binary pyspark --dest build 'pyspark==$(SPARK)'
+	@rm -rf .spark && mkdir .spark
+	@tar xzf build/pyspark-$(SPARK).tar.gz -C .spark --strip-components=2 --wildcards '*/deps/bin/*' '*/deps/sbin/*' '*/deps/jars/*'
+	@rm build/pyspark-$(SPARK).tar.gz
+	@touch $@
+
 bench-engines: $(READY)  ## the same queries on Polars, DuckDB, Sail and Spark; writes docs/engines-benchmarks.md
 	$(BIN)/python bench/engines.py
+
+bench-load: $(READY)  ## fifty analysts at once, and ledgers of up to a million entries; writes docs/load.md
+	$(BIN)/python bench/load.py
 
 bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writes docs/encrypted-benchmarks.md
 	$(BIN)/python bench/encrypted.py
@@ -65,6 +79,7 @@ bench-encrypted: $(READY)  ## time, memory and bytes of privjail.encrypted; writ
 bench-histograms: $(READY)  ## accuracy and intervals of private histograms; writes docs/histograms-*.md
 	$(BIN)/python bench/histograms_coverage.py
 	$(BIN)/python bench/histograms_ranges.py
+	$(BIN)/python bench/histograms_buckets.py
 	$(BIN)/python bench/histograms.py
 
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule

@@ -22,11 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
 
 from histograms_families import families  # noqa: E402
+from histograms_frontier import section  # noqa: E402
 
 from privjail.histograms import (  # noqa: E402
     PrivateHistogram,
     ahp,
     block_tree,  # noqa: E402
+    equal_width,
     hierarchy,
     identity,
     partition,
@@ -40,7 +42,9 @@ QUICK_SEED = 5
 QUERIES = 300
 WORKLOADS = ("single", "prefix", "random")
 OURS = {f"block_tree for {purpose}": purpose for purpose in block_tree.PURPOSES}
-OTHERS = {each.__name__.rpartition(".")[2]: each for each in (identity, hierarchy, wavelet, partition, php, ahp)}
+OTHERS = {
+    each.__name__.rpartition(".")[2]: each for each in (identity, equal_width, hierarchy, wavelet, partition, php, ahp)
+}
 HEAD = """# All algorithms, on bins and on ranges
 
 Written by `python bench/histograms_ranges.py`: {cells} histograms and values of ε ({epsilons}), each released {runs}
@@ -97,12 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one small family, nothing is written")
     parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--bins", type=int, nargs="+", default=BINS)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     told = parser.parse_args()
-    bins, runs = ((256,), 1) if told.quick else (BINS, told.runs)
+    bins, runs = ((256,), 1) if told.quick else (tuple(told.bins), told.runs)
     data = families(QUICK_SEED if told.quick else SEED, bins)
     algorithms = [*OTHERS, *OURS]
     jobs = [(name, x, eps, a, runs) for name, x in data.items() for eps in EPSILONS for a in algorithms]
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(told.processes) as pool:
         found = np.array(list(pool.map(cell, *zip(*jobs, strict=True), chunksize=9)))
     table = found.reshape(-1, len(algorithms), len(WORKLOADS))
     rivals = [i for i, a in enumerate(algorithms) if a in OTHERS or a == "block_tree for bins"]
@@ -116,7 +122,12 @@ def main() -> None:
         ]
         lines.append(f"| {a} | " + " | ".join(shown) + " |")
     facts = {"bins": " and ".join(map(str, bins)), "epsilons": "ε = " + ", ".join(map(str, EPSILONS)), "runs": runs}
-    text = HEAD.format(cells=len(table), queries=QUERIES, others=len(OTHERS), **facts) + "\n".join(lines) + "\n"
+    text = (
+        HEAD.format(cells=len(table), queries=QUERIES, others=len(OTHERS), **facts)
+        + "\n".join(lines)
+        + "\n"
+        + section(bins)
+    )
     if not told.quick:
         (ROOT / "docs" / "histograms-ranges.md").write_text(text, encoding="utf-8")
     print(text)

@@ -28,11 +28,11 @@ between them:
   `make verify` ([verified.md](verified.md)).
 - *The operating system's randomness.*
 
-Also not proved here: that Gaussian noise is ρ-zCDP or (ε, δ)-private; Rényi budgets; zCDP over the tree of cells
-(that ρ adds up and that the limit holds is proved for releases on one table, with finitely many answers); that a sum
-of maxima is largest at a vertex; the extra step where noise is drawn on a coarser grid; and that the ledger's
-incremental tree (`budget/ledger.py`) computes the formula of `Cells.v`. Joins, per-person aggregation and private
-keys are proved, but are not operations or mechanisms of the library yet.
+Also not proved here: that Gaussian noise is ρ-zCDP, and Rényi budgets (that ρ adds up, and which (ε, δ) it implies, is
+proved in `Blocks.v`, for finitely many answers); that a sum of maxima is largest at a vertex; the extra step where
+noise is drawn on a coarser grid; and that the ledger's incremental tree (`budget/ledger.py`) computes the formula of
+`Cells.v`. Joins, per-person aggregation and private keys are
+proved, but are not operations or mechanisms of the library yet.
 
 **The certified checker.** `Certified.v` holds a checker of certificates and the theorem that what it accepts is right
 (`accepts_is_sound`). `make prove` writes it as OCaml and compiles it; `privjail check --certified` runs it beside the

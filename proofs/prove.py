@@ -45,7 +45,7 @@ FILES = (
     "PrivateKeys",
     "Composition",
     "Samples",
-    "Concentrated",
+    "Blocks",
 )
 
 # What the standard library's real numbers rest on, and nothing else.

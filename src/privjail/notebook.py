@@ -18,9 +18,9 @@ DELAY = 1.0  # seconds before it is shown
 _OURS = os.path.dirname(__file__) + os.sep
 
 
-def progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def progress(items: Iterable[T], total: int, what: str, least: int = LONG) -> Iterator[T]:
     """The items, with a progress bar if tqdm is installed and somebody looks. How many there are is public."""
-    if total < LONG or not (sys.stderr.isatty() or _in_notebook()) or importlib.util.find_spec("tqdm") is None:
+    if total < least or not (sys.stderr.isatty() or _in_notebook()) or importlib.util.find_spec("tqdm") is None:
         yield from items
         return
     from tqdm.auto import tqdm

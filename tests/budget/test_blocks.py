@@ -131,9 +131,12 @@ def test_the_rho_of_a_block_implies_its_price():
         (Fraction(1, 100), Fraction(1, 10)),
         (Fraction(20), Fraction(1, 3)),
     ):
-        rho = float(rho_for(eps, delta))
-        implied = rho + 2 * math.sqrt(rho * -math.log(delta))
-        assert float(eps) * (1 - 1e-6) < implied < float(eps)
+        check_implied(rho_for(eps, delta), eps, delta)
+
+
+def check_implied(rho, eps, delta):
+    implied = float(rho) + 2 * math.sqrt(rho * -math.log(delta))
+    assert float(eps) * (1 - 1e-6) < implied < float(eps)
 
 
 def test_names_of_blocks_say_what_they_cost():

@@ -252,3 +252,27 @@ def test_cells_show_their_samples():
     cell: Cell = group(ONE, "a").cells[0]
 
     assert str(cell) == "world / sample(1/2) / x='a'"
+
+
+def test_why_samples_are_not_amplified_at_a_renyi_order():
+    """Decision 0191: a tree of costs that amplified divergences would be exceeded by an analyst who adapts.
+
+    Order 2, in exact fractions. A release on a sample (rate 1/2) has the ratios 3/2 and 1/2, each with chance 1/2. After
+    the large one all that is left is spent on the sample, after the small one on the table. ``limit`` is what the tree
+    would allow on each path.
+    """
+    q, limit = Fraction(1, 2), Fraction(4)
+    ratios = (Fraction(3, 2), Fraction(1, 2))
+    first = sum(s * s for s in ratios) / 2  # the second moment of the first release
+
+    def counted(table, sample):
+        return table * (1 - q * q + q * q * sample)  # orders 0 and 1 of a sample are 1
+
+    rest_of_sample = (limit - 1 + q * q) / (q * q * first)
+    rest_of_table = limit / counted(1, first)
+    assert counted(1, first * rest_of_sample) == counted(rest_of_table, first) == limit  # both paths are within it
+
+    high, low = ratios
+    on_sample = (1 - q) ** 2 + 2 * q * (1 - q) * high + q * q * high**2 * rest_of_sample
+    on_table = rest_of_table * (1 - q + q * low) ** 2
+    assert (on_sample + on_table) / 2 > limit * Fraction(112, 100)

@@ -1,4 +1,7 @@
-"""Runs the python blocks of one page in order; called by test_pages.py in a process of its own."""
+"""Runs the python blocks of one page in order; called by test_pages.py in a process of its own.
+
+A second argument names the engine that answers: duckdb, or the address of a Spark Connect server.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,22 @@ class Runner(doctest.DocTestRunner):
         self._checker.noisy = is_noisy(example.source)  # type: ignore[attr-defined]
 
 
-def main(path: str) -> int:
+def choose(engine: str) -> None:
+    from privjail import session
+
+    if engine == "duckdb":
+        from privjail.engines.sql.duckdb import DuckDBEngine
+
+        session.set_engine(DuckDBEngine())
+    else:
+        from privjail.engines.sql.spark import SparkEngine, SparkStore
+
+        session.set_engine(SparkEngine(SparkStore(engine, seconds=600)))
+
+
+def main(path: str, engine: str | None = None) -> int:
+    if engine is not None:
+        choose(engine)
     blocks = json.loads(Path(path).read_text(encoding="utf-8"))
     space: dict[str, object] = {"__name__": "__main__"}
     for i, (kind, body) in enumerate(blocks):
@@ -101,4 +119,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -167,15 +167,15 @@ def test_block_tree_neither_server_can_remove_the_others_noise(tmp_path, monkeyp
     d, c = Drawn(), Drawn()
     found, calls, masks, made = ran(tmp_path, monkeypatch, "block_tree", d, c, counts)
     ((request, reply),) = calls["Share"]
-    law, weak = Law.of(made.first), Law.of(0.7 * made.first)
+    law, weak = Law.of(made.scales[0]), Law.of(0.7 * made.scales[0])
 
     # C knows its masks and its noise: what remains for it is x + D's noise, of the full scale.
     remains = centred(np.array(reply.leaves) - masks) - counts
-    assert (remains == d.drawn[made.first]).all()
+    assert (remains == d.drawn[made.scales[0]]).all()
     assert follows(remains, law) and not follows(remains, weak)
     # D knows its noise and the published leaves: what remains for it is x + C's noise, of the full scale.
-    remains = found.released["leaves"] - d.drawn[made.first] - counts
-    assert (remains == c.drawn[made.first]).all()
+    remains = found.released["leaves"] - d.drawn[made.scales[0]] - counts
+    assert (remains == c.drawn[made.scales[0]]).all()
     assert follows(remains, law) and not follows(remains, weak)
     # All else that D saw are the masked counts, uniform and independent of x.
     y = (counts + masks) % P
@@ -189,12 +189,23 @@ def test_block_tree_neither_server_can_remove_the_others_noise(tmp_path, monkeyp
     }
 
 
+def test_for_ranges_sums_of_every_size_carry_the_noise_of_both(tmp_path, monkeypatch):
+    counts = np.arange(4096) % 7
+    d, c = Drawn(), Drawn()
+    found, calls, _, made = ran(tmp_path, monkeypatch, "block_tree for ranges", d, c, counts)
+    assert list(found.released) == ["leaves", "blocks", "large blocks"] and len(made.sizes) == len(made.scales) == 3
+    for row, size, scale in zip(found.released.values(), made.sizes, made.scales, strict=True):
+        exact = np.add.reduceat(counts, np.arange(0, 4096, size))
+        assert (row - exact == d.drawn[scale] + c.drawn[scale]).all() and d.drawn[scale].any() and c.drawn[scale].any()
+    assert sum(found.epsilons.values()) == 1 and set(calls) == {"Share"}
+
+
 def test_with_noise_of_one_server_only_that_server_reads_everything(tmp_path, monkeypatch):
     """The control, and the thesis' fault: the server that drew all the noise subtracts it."""
     counts = np.arange(4096) % 7
     d = Drawn()
     found, *_, made = ran(tmp_path, monkeypatch, "block_tree", d, Drawn(silent=True), counts)
-    assert (found.released["leaves"] - d.drawn[made.first] == counts).all()
+    assert (found.released["leaves"] - d.drawn[made.scales[0]] == counts).all()
 
 
 def test_partition_shows_bits_and_noisy_sums_only(tmp_path, monkeypatch):
@@ -210,13 +221,15 @@ def test_partition_shows_bits_and_noisy_sums_only(tmp_path, monkeypatch):
     assert not bits.leaves and not bits.blocks and len(bits.bits) == 24 and len(pair.shares) == 3
     assert np.frombuffer(opened.merges, np.uint8).tolist() == merges.tolist()
     left = centred(np.array(opened.sums) - np.add.reduceat(masks, starts)) - np.add.reduceat(counts, starts)
-    assert (left == d.drawn[made.second]).all()
+    assert (left == d.drawn[made.scales[1]]).all()
     # To D: masked counts, blinded rows, and the AND. Its own noise taken off the published sums, C's remains.
-    assert ((sums - d.drawn[made.second] - np.add.reduceat(counts, starts)) == c.drawn[made.second]).all()
+    assert ((sums - d.drawn[made.scales[1]] - np.add.reduceat(counts, starts)) == c.drawn[made.scales[1]]).all()
     assert len(blind.rows) == 25 and {len(row) for row in blind.rows} == {16 * SLOTS} and len(both.both) == 16 * SLOTS
-    for scale in (made.first, made.second):
+    for scale in (made.scales[0], made.scales[1]):
         assert d.drawn[scale].any() and c.drawn[scale].any()
-    assert follows(d.drawn[made.first], Law.of(made.first)) and follows(c.drawn[made.first], Law.of(made.first))
+    assert follows(d.drawn[made.scales[0]], Law.of(made.scales[0])) and follows(
+        c.drawn[made.scales[0]], Law.of(made.scales[0])
+    )
     assert {f.name for f in pb.OpenReply.DESCRIPTOR.fields} == {"merges", "sums"}
 
 

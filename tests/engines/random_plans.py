@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from privjail.errors import DPError
+from privjail.errors import DPError, PlanError
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Carried, Constant
 from privjail.ops.columns.cast import TYPES, Cast, Categorise
@@ -34,8 +34,11 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Unit
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import (
     BoolDomain,
@@ -56,6 +59,7 @@ KINDS = ("int", "small", "float", "bool", "text", "time", "category")
 CONSTANTS = (*WHOLE, *REAL, *WORDS, *LABELS, True, False, None)
 EDGES = (-1e300, -7.25, 0, 0.5, 3, 2.0**53, 1e300)
 MOST_GROUPS = 400
+PERSONS = ("ann", "bob", "cho")
 PATTERNS = ("a", "(?i)AB", r"^\s*(\w)", "[0-9]+", r"(.)\.?(\d*)$", "ß|e", r"\W(x)")
 PATTERN_FUNCTIONS = ("matches", "extract", "substitute", "count")
 NEW_TEXTS = ("", "x$1", "<>", "\\\\")
@@ -94,7 +98,10 @@ class Plans:
         self._texts = [f for f in TEXT_CALLS if patterns or f not in PATTERN_FUNCTIONS]
         kinds = [self.pick.choice(KINDS) for _ in range(3)]
         found = [self._domain(kind) for kind in kinds]
-        self.world = World(tuple(zip("xyz", [domain for domain, _ in found], strict=True)), ())
+        owned = self.pick.random() < 0.4  # rows of persons: what is computed for each of them, and joins
+        found += [(CategoryDomain(False, PERSONS), list(PERSONS))] if owned else []
+        columns = tuple(zip("xyzu", [domain for domain, _ in found], strict=False))
+        self.world = World(columns, (), Unit("u", None) if owned else Unit())
         size = self.pick.choice((0, 1, 3, 6, 12, 40))
         self.table: Table = tuple(tuple(self._value(*each) for each in found) for _ in range(size))
         self.tables: list[tuple[Rows, list[Any]]] = []  # rows, and expressions over them, which are compared one by one
@@ -137,7 +144,7 @@ class Plans:
 
     def _program(self) -> None:
         self.rows: Rows = self.world.source
-        self.pool: list[Any] = [self.world.column(name) for name in "xyz"]
+        self.pool: list[Any] = [self.world.column(name) for name, _ in self.world.columns]
         self._grow(4)
         for _ in range(self.pick.randint(0, 3)):
             self._step()
@@ -247,11 +254,15 @@ class Plans:
     def _step(self) -> None:
         pick = self.pick
         made = self._tried(
-            [self._filter, self._filter, self._sort, self._slice, self._head, self._window][pick.randrange(6)]
+            [self._filter, self._filter, self._sort, self._slice, self._head, self._window, self._persons][
+                pick.randrange(7)
+            ]
         )
-        if made is None:
+        if made is None or made is self.rows:
             return
-        if made.starts_base:
+        if isinstance(made, PerPerson):
+            self.pool = self._aggregates(made, 6)
+        elif made.starts_base:
             self.pool = [each if each.base is None else Carried(made, each) for each in self.pool]
         if isinstance(made, Window):
             seen = self._any()
@@ -275,6 +286,29 @@ class Plans:
 
     def _window(self) -> Rows:
         return Window(self.rows, 1, self.pick.randint(0, 1))
+
+    def _persons(self) -> Rows:
+        """One row per person; or the same rows, with columns that were computed for each person and looked up."""
+        owner = self.rows.base.owner()
+        if owner is None:
+            raise PlanError("nobody owns these rows")
+        persons = PerPerson(self.rows, owner)
+        if self.pick.random() < 0.5:
+            return persons
+        theirs, base = persons.owner(), self.rows.base
+        assert theirs is not None
+        other = Filter(persons, IsNull(self.pick.choice(self._aggregates(persons, 3))))
+        for inner in self._aggregates(persons, 2):
+            self.pool.append(Lookup((owner,), self.pick.choice((persons, other)), (theirs,), inner))
+        assert all(each.base in (None, base) for each in self.pool)
+        return self.rows
+
+    def _aggregates(self, persons: PerPerson, most: int) -> list[Any]:
+        found: list[Any] = [Aggregate(persons, "size", None)]
+        for _ in range(most):
+            made = self._tried(lambda: Aggregate(persons, self.pick.choice(AGGREGATES), self._any()))
+            found += [] if made is None else [made]
+        return found
 
     # -- values
 

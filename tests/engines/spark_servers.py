@@ -17,7 +17,13 @@ from pathlib import Path
 
 import pytest
 
-SAIL = "from pysail.spark import SparkConnectServer as S; s = S('127.0.0.1', {port}); s.start(background=False)"
+SAIL = (  # with a limit on memory: it was seen to take 20 GB
+    "import resource as r; r.setrlimit(r.RLIMIT_AS, ({memory}, {memory})); "
+    "from pysail.spark import SparkConnectServer as S; s = S('127.0.0.1', {port}); s.start(background=False)"
+)
+SAIL_MEMORY = 8 * 2**30
+
+FETCHED = Path(__file__).resolve().parents[2] / ".spark"
 
 
 def free_port() -> int:
@@ -42,9 +48,9 @@ def load_client() -> None:
 
 
 def spark_home() -> Path | None:
-    """A Spark distribution: SPARK_HOME, or what pip install pyspark brings."""
+    """A Spark distribution: SPARK_HOME, what `make spark` fetches, or what pip install pyspark brings."""
     spec = importlib.util.find_spec("pyspark")
-    places = [os.environ.get("SPARK_HOME"), *(spec.submodule_search_locations or [] if spec else [])]
+    places = [os.environ.get("SPARK_HOME"), FETCHED, *(spec.submodule_search_locations or [] if spec else [])]
     return next((Path(p) for p in places if p and (Path(p) / "jars").is_dir()), None)
 
 
@@ -54,10 +60,10 @@ def no_spark() -> str | None:
         return "no Java: apt-get install default-jre-headless"
     if importlib.util.find_spec("pyspark") is None:
         return "pyspark-client is not installed (pip install -e .[dev])"
-    return None if spark_home() else "no Spark: set SPARK_HOME to a distribution (bin/, jars/)"
+    return None if spark_home() else "no Spark: run make spark, or set SPARK_HOME to a distribution (bin/, jars/)"
 
 
-def answering(port: int, process: subprocess.Popen[bytes], seconds: float = 400) -> None:
+def answering(port: int, process: subprocess.Popen[bytes], seconds: float = 900) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -74,7 +80,7 @@ def sail() -> Iterator[str]:
     """A Sail server in a process of its own."""
     port = free_port()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([sys.executable, "-c", SAIL.format(port=port)], **quiet)  # type: ignore[call-overload]
+    process = subprocess.Popen([sys.executable, "-c", SAIL.format(port=port, memory=SAIL_MEMORY)], **quiet)  # type: ignore[call-overload]
     try:
         answering(port, process, 120)
         yield f"sc://127.0.0.1:{port}"

@@ -17,6 +17,7 @@ from privjail.histograms import (
     hierarchy,
     identity,
     block_tree,
+    equal_width,
     partition,
     php,
     structure_first,
@@ -30,7 +31,7 @@ from tests.histograms.worlds import Scripted, Silent
 
 EPS = 0.5
 FOUND = [3058562869629944, 3074806439286006, 4279204778415307]  # floats moved its cost by 4 records for 1
-ALGORITHMS = (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree)
+ALGORITHMS = (identity, equal_width, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree)
 
 
 def true_cost(counts: list[int]) -> int:

@@ -15,6 +15,7 @@ from privjail.histograms import (
     hierarchy,
     identity,
     block_tree,
+    equal_width,
     partition,
     php,
     structure_first,
@@ -181,7 +182,7 @@ def test_no_seeded_randomness_under_src():
 def test_a_release_draws_exact_noise_unless_told_otherwise(monkeypatch):
     asked = []
     monkeypatch.setattr(Noise, "laplace", lambda self, scale, n: asked.append(scale) or [0] * n)
-    for module in (identity, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree):
+    for module in (identity, equal_width, partition, dawa, php, structure_first, ahp, hierarchy, wavelet, block_tree):
         before = len(asked)
         module.release([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], 1.0)
         assert len(asked) > before, module.__name__

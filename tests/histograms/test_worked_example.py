@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privjail.histograms import partition
+from privjail.errors import PlanError
+from privjail.histograms import equal_width, partition
 from privjail.histograms.buckets import averages
 from tests.histograms.worlds import Silent
 
@@ -33,3 +34,14 @@ def test_the_example_s_averages():
 def test_another_threshold_cuts_elsewhere():
     """The other direction: a difference of 5 is cut at ε = 0.5 and merged at 0.25, where the threshold is 5.33."""
     assert partition.release(COUNTS, Fraction(1, 4), draw=Silent()).released["buckets"].tolist() == [0] * 7
+
+
+def test_the_index_of_equal_width_is_that_of_the_bins_numbers_alone():
+    """The thesis' other rival, DP-index: the same buckets for any data, each bin a share of its bucket's sum."""
+    found = equal_width.release([5, 1, 0, 0, 9, 9], 1, buckets=3, draw=Silent())
+    assert found.counts.tolist() == [3, 3, 0, 0, 9, 9] and not found.exact
+    assert equal_width.release([0] * 100, 1, draw=Silent()).released["buckets"].tolist() == [
+        i // 10 for i in range(100)
+    ]
+    with pytest.raises(PlanError, match="1 to 2 buckets"):
+        equal_width.release([1, 2], 1, buckets=3)

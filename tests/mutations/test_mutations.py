@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from . import domains, rows, samples, values
+from . import blocks, domains, rows, samples, values
 from .breaking import broken, caught
 
-MUTATIONS = [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS, *samples.MUTATIONS]
+MUTATIONS = [*rows.MUTATIONS, *domains.MUTATIONS, *values.MUTATIONS, *samples.MUTATIONS, *blocks.MUTATIONS]
 CHECKS = [
+    *blocks.CHECKS,
     samples.one_sample,
     samples.twice,
     samples.beside_its_table,

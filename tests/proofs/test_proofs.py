@@ -52,6 +52,8 @@ WRONG = [
         "then 2 else 2) else (if to_end stop then 1 else 2)",
     ),
     ("Slices", "  | true, false => 2\n", "  | true, false => 1\n"),
+    ("Blocks", "InBlock a (limit - rho) next)", "InBlock a limit next)"),
+    ("Blocks", "excess (exp (r * r + 2 * r * s))", "excess (exp (r * r + r * s))"),
     ("Chains", "list_max (map (fun '(s, e) => 1 + Nat.b2n s - Nat.b2n e) found)", "1"),
     ("Chains", "(if to_end stop then [to] else [at_; to])", "[to]"),
     ("Windows", "  Within i d (shifted_up k l) (shifted_up k r).", "  Within 0 d (shifted_up k l) (shifted_up k r)."),
@@ -109,8 +111,6 @@ WRONG = [
     ),
     ("Composition", "(all_groups keys r) (INR n * eps) 0.", "(all_groups keys r) eps 0."),
     ("Composition", "(seen [] [] program d') (Q2R limit) (Q2R limit_delta).", "(seen [] [] program d') (Q2R limit) 0."),
-    ("Concentrated", "concentrated (rho1 + rho2) (joint l next 0).", "concentrated rho1 (joint l next 0)."),
-    ("Concentrated", "seen (limit - rho) (next (Some i))", "seen limit (next (Some i))"),
 ]
 
 

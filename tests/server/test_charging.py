@@ -10,7 +10,7 @@ import pytest
 from privjail.curator.folder import JailFolder
 from privjail.server.ledger.charging import EXACT_BITS, FINE, Charging, Denominators, Progress
 from privjail.server.deadline import Deadline, TimeUp
-from privjail.server.ledger.ledger import Room
+from privjail.server.ledger.room import Room
 from privjail.server.limits import LimitError, Limits
 
 from .jails import make_jail

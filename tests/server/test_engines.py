@@ -52,8 +52,11 @@ def make(where: Path, *engines: str) -> JailFolder:
 
 def serve(where: Path, **options: Any) -> tuple[Any, client.Connection]:
     running = start(where / "jail", Options(port=0, insecure_loopback=True, engines=EngineOptions(**options)))
-    token = json.loads((where / "ann.json").read_text())["token"]
-    return running, client.connect(f"127.0.0.1:{running.port}", token=token, insecure_loopback=True)
+    return running, client.connect(f"127.0.0.1:{running.port}", token=token(where), insecure_loopback=True)
+
+
+def token(where: Path) -> str:
+    return str(json.loads((where / "ann.json").read_text())["token"])
 
 
 def asked(connection: client.Connection, name: str, value: Any = None) -> list[Query]:

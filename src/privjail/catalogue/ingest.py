@@ -127,19 +127,19 @@ class _Owners:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._seen: dict[Any, int] = {}
+        self._seen: pl.DataFrame | None = None  # each owner with the number of rows so far
 
     def bounded(self, rows: pl.DataFrame) -> pl.DataFrame:
         owner, most = self._unit.column, self._unit.most_rows
         if owner is None or most is None:
             return rows
-        kept = []
-        for value in rows[owner].to_list():
-            n = self._seen.get(value, 0)
-            kept.append(n < most)
-            if n < most:
-                self._seen[value] = n + 1
-        return rows.filter(pl.Series(kept, dtype=pl.Boolean()))
+        owners = rows.select(pl.col(owner).alias("owner")).with_columns(rank=pl.int_range(pl.len()).over("owner"))
+        if self._seen is None:
+            self._seen = owners.clear().select("owner", before=pl.lit(0, pl.UInt32()))
+        before = owners.join(self._seen, on="owner", how="left", maintain_order="left")["before"].fill_null(0)
+        now = owners.group_by("owner").agg(before=pl.len().cast(pl.UInt32()))
+        self._seen = pl.concat([self._seen, now]).group_by("owner").agg(pl.col("before").sum())
+        return rows.filter(owners["rank"] + before.cast(pl.Int64()) < most)
 
 
 def _write(folder: Path, number: int, rows: pl.DataFrame, domains: dict[str, Domain], start: int) -> Part:

@@ -168,8 +168,12 @@ class JailFolder:
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
         kind: str | None = None, query: str | None = None, engine: str | None = None,
+        progress: Callable[[int], None] = lambda rows: None,
     ) -> list[str]:  # fmt: skip
-        """Add a data set; returns warnings. The rows are loaded once, to check that they fit the schema."""
+        """Add a data set; returns warnings. The rows are loaded once, to check that they fit the schema.
+
+        ``progress`` is called with the rows of a large file that are written into the jail's folder.
+        """
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
 
         check_name(name)
@@ -183,7 +187,7 @@ class JailFolder:
         if origin["kind"] == "held":
             text = self._ingested(origin, text if schema is not None else None, unit)
         mark = fingerprint(origin)
-        columns, loose = self._trial(origin, text, unit)
+        columns, loose = self._trial(origin, mark, text, unit, progress)
         warnings = [*remarks(origin), *loose]
         body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit), "engine": engine,
                 "notion": notion, "limit": texts(limit), "fingerprint": mark, "columns": columns}  # fmt: skip
@@ -265,9 +269,12 @@ class JailFolder:
         return files.schema
 
     def _trial(
-        self, origin: dict[str, Any], schema: dict[str, Any], unit: tuple[str | None, int | None]
-    ) -> tuple[list[str], list[str]]:
+        self, origin: dict[str, Any], mark: str, schema: dict[str, Any], unit: tuple[str | None, int | None],
+        progress: Callable[[int], None],
+    ) -> tuple[list[str], list[str]]:  # fmt: skip
         """Load the rows once. Returns the names of their columns, which are public, and warnings."""
+        from privjail.catalogue.held_copy import held_copy, is_copied
+        from privjail.catalogue.ingest import domains_of
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch
         from privjail.catalogue.schema import read_schema
@@ -276,19 +283,26 @@ class JailFolder:
 
         if origin["kind"] == "held":
             return [name for name, _ in HeldFiles.read(Path(origin["place"])).types], []
-        _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
+        if is_copied(origin):
+            domains = domains_of(held_copy(self.path, origin, mark, schema, Unit(*unit), progress))
+        else:
+            _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
         loose = [n for n, d in domains.items() if d.dtype == "untyped"]
         said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
         return list(domains), [said] if loose else []
 
     def remove_dataset(self, name: str) -> None:
-        """Close a data set permanently, for everybody. Its charges stay in the ledger."""
+        """Close a data set permanently, for everybody. Its charges stay in the ledger; a copy of its rows goes."""
+        from privjail.catalogue.held_copy import drop_copy
 
         def make(state: State) -> dict[str, Any]:
             check_open(state, name)
             return {"type": "remove", "name": name}
 
         self._decide(make)
+        entry = self.state.datasets[name]
+        if not any(each.fingerprint == entry.fingerprint and not each.removed for each in self.state.datasets.values()):
+            drop_copy(self.path, entry.fingerprint, entry.schema, entry.unit)
 
     def add_user(
         self, name: str, days: int | None, mutual: bool = False, role: str | None = None, renews: bool = False

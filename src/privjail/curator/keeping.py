@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 from privjail.curator.checks import need_reason
@@ -19,6 +20,13 @@ def renew_anchor(path: Path, reason: str) -> None:
     store.renew_anchor()
     store.close()
     JailFolder(path)._decide(lambda state: {"type": "anchor", "reason": reason})
+
+
+def drop_answers(folder: JailFolder, days: int, reason: str) -> dict[str, int]:
+    """Stop keeping answers and certificates that are older than so many days; returns the bytes of each user."""
+    need_reason(reason, "dropping answers")
+    at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)
+    return folder.ledger.drop_answers(at.isoformat(timespec="seconds"), reason, folder.by)
 
 
 def expect(folder: JailFolder, given: str) -> None:

@@ -189,17 +189,16 @@ class Decryptor:
         return pb.ShareReply.FromString(body)
 
     def _block_tree(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
-        sums = block_sums(y)
-        leaves = (y + self._noise(made.first, made.bins)) % P
-        blocks = (sums + self._noise(made.second, len(sums))) % P
-        return pb.ShareReply(leaves=leaves.tolist(), blocks=blocks.tolist()), {}
+        sums = [block_sums(y, size) for size in made.sizes]
+        noisy = [(row + self._noise(scale, len(row))) % P for row, scale in zip(sums, made.scales, strict=True)]
+        return pb.ShareReply(leaves=noisy[0].tolist(), blocks=np.concatenate(noisy[1:]).tolist()), {}
 
     def _partition(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
         # Both tests stand on the same noisy difference: whatever is asked of the two shares is asked of d + noise.
-        noisy = np.diff(y) + self._noise(made.first, made.bins - 1)
+        noisy = np.diff(y) + self._noise(made.scales[0], made.bins - 1)
         share = np.concatenate([noisy, -noisy]) % P
         bits = compare.encrypted_bits(self._slots, share)
-        return pb.ShareReply(bits=bits), {"y": y, "share": share, "scale": np.array([made.second])}
+        return pb.ShareReply(bits=bits), {"y": y, "share": share, "scale": np.array([made.scales[1]])}
 
     def compare(self, request: Any) -> Any:
         """Look for zeros in the blinded comparison; answer with encrypted shares of the signs."""

@@ -27,9 +27,9 @@ class Plan:
     method: str
     epsilon: Fraction
     bins: int
-    first: float  # block_tree: of the bins; partition: of the differences
-    second: float  # block_tree: of the block sums; partition: of the bucket sums
+    scales: tuple[float, ...]  # block_tree: of the sums of each size; partition: of the differences, of bucket sums
     epsilons: dict[str, Fraction]
+    sizes: tuple[int, ...] = ()  # block_tree: of the blocks that are summed, from single bins up
     threshold: int = 0  # partition: neighbours are merged if |difference + noise| is below
 
     @property
@@ -38,7 +38,7 @@ class Plan:
         return self.method == "partition"
 
     def check(self) -> None:
-        if max(self.first, self.second) > LARGEST_SCALE:
+        if max(self.scales) > LARGEST_SCALE:
             raise PlanError("ε is too small: the noise would not fit", do="use a larger epsilon")
 
 
@@ -52,13 +52,13 @@ def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
     eps = spelled_amount(epsilon)
     if method in PURPOSES:
         split = block_tree.split(eps, terms.bins, terms.neighbours, PURPOSES[method])
-        made = Plan(method, eps, terms.bins, split.leaf_scale, split.block_scale, split.epsilons)
+        made = Plan(method, eps, terms.bins, split.scales, split.epsilons, split.sizes)
     elif method == "partition":
         cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)
         # One record more or less moves one count by 1, and so two differences by 1 each.
         scales = float_up(2 * terms.distance / cut), float_up(terms.distance / rest)
         threshold = math.ceil(MEDIAN * scales[0])
-        made = Plan(method, eps, terms.bins, *scales, {"cuts": cut, "sums": rest}, threshold)
+        made = Plan(method, eps, terms.bins, scales, {"cuts": cut, "sums": rest}, threshold=threshold)
     else:
         raise PlanError(f"{method!r} is no method that runs on encrypted data", do=f"use one of: {', '.join(METHODS)}")
     made.check()

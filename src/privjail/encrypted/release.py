@@ -20,6 +20,8 @@ from privjail.errors import DPError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
 
+NOISE_STEPS = ("first", "second", "third")  # names of this server's noise in the journal
+
 
 class Release:
     """Asks the decryption server, removes the masks, adds its own noise, publishes."""
@@ -31,7 +33,7 @@ class Release:
         self._db, self._peer, self._public, self._draw = database, peer, public, draw
         self._journal = Journal(database, name)
         self.steps = 4 if plan.partitioned else 2
-        self._noisy: tuple[Whole, Whole] | None = None
+        self._noisy: tuple[Whole, ...] | None = None
 
     def run(self, latest: Callable[[], AbstractContextManager[Sum]]) -> Iterator[str]:
         """Do it, step by step; each step's name is told before it begins.
@@ -107,23 +109,24 @@ class Release:
 
     # -- block_tree
 
-    def _block_tree(self, masks: Whole, reply: Arrays) -> tuple[Whole, Whole]:
-        """What the decryption server answered, without the masks and with this server's noise."""
-        sums = block_sums(masks)
-        if reply["leaves"].shape != masks.shape or reply["blocks"].shape != sums.shape:
+    def _block_tree(self, masks: Whole, reply: Arrays) -> tuple[Whole, ...]:
+        """What was answered, for each size of sums, without the masks and with this server's noise."""
+        hidden = [block_sums(masks, size) for size in self.plan.sizes]
+        answered = np.concatenate([reply["leaves"], reply["blocks"]])
+        if len(reply["leaves"]) != len(masks) or len(answered) != sum(map(len, hidden)):
             raise DPError("the decryption server answered for another histogram")
         # This noise is added before numbers are reduced modulo P. After it, a decryption server that shifts a count to
         # the edge of the range would see, free of noise, on which side it falls.
-        leaves = reply["leaves"] - masks + self._noise("first", self.plan.first, len(masks))
-        blocks = reply["blocks"] - sums + self._noise("second", self.plan.second, len(sums))
-        return centred(leaves), centred(blocks)
+        rows = np.split(answered, np.cumsum([len(row) for row in hidden])[:-1])
+        steps = zip(NOISE_STEPS, self.plan.scales, rows, hidden, strict=False)
+        return tuple(centred(row - mask + self._noise(step, scale, len(row))) for step, scale, row, mask in steps)
 
     # -- partition
 
     def _share(self, masks: Whole) -> Whole:
         """This server's share of both tests: v = Y - share for v = ±(d + noise) - threshold."""
         # As with the decryption server's share: both tests stand on the same noise, with opposite signs.
-        d = np.diff(masks) - self._noise("first", self.plan.first, len(masks) - 1)
+        d = np.diff(masks) - self._noise("first", self.plan.scales[0], len(masks) - 1)
         return np.concatenate([d, -d]) + self.plan.threshold
 
     def _blinded(self, kept: Arrays, reply: Arrays) -> Arrays:
@@ -155,7 +158,7 @@ class Release:
         hidden = np.add.reduceat(masks, bucket_starts(merges))
         if opened["sums"].shape != hidden.shape:
             raise DPError("the decryption server answered for other buckets")
-        return merges, centred(opened["sums"] - hidden + self._noise("second", self.plan.second, len(hidden)))
+        return merges, centred(opened["sums"] - hidden + self._noise("second", self.plan.scales[1], len(hidden)))
 
 
 def _bytes(raw: bytes) -> Whole:

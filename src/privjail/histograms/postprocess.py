@@ -11,12 +11,12 @@ from privjail.errors import PlanError
 from privjail.histograms.histogram import PrivateHistogram
 from privjail.histograms.laws import Floats, Integers, Law
 from privjail.histograms.nested import Nest, NestedSpread
-from privjail.histograms.smoothing import Smoothed, smooth_blocks
+from privjail.histograms.smoothing import smooth_blocks
 from privjail.simplex import nonnegative
 
 BLOCK_SIZE = 128
 
-__all__ = ["BLOCK_SIZE", "block_sums", "consistent", "nonnegative", "smooth", "unblocked", "whole"]
+__all__ = ["BLOCK_SIZE", "block_sums", "consistent", "nonnegative", "smooth", "whole"]
 
 
 def whole(vector: npt.ArrayLike, what: str) -> Integers:
@@ -46,9 +46,7 @@ def consistent(
     return np.asarray(bins + variances * np.repeat(step, block_size, axis=-1)[..., : bins.shape[-1]])
 
 
-def smooth(
-    noisy_counts: npt.ArrayLike, scale: float, *, draws: int = 1, block_size: int = BLOCK_SIZE
-) -> PrivateHistogram:
+def smooth(noisy_counts: npt.ArrayLike, scale: float, *, draws: int = 1) -> PrivateHistogram:
     """A better histogram from released noisy counts in their natural order: what is empty, flat or rough is learnt.
 
     ``scale`` is that of the Laplace noise on each count: 1 / eps for a released ``value_counts`` or histogram of a
@@ -61,15 +59,9 @@ def smooth(
     if not len(leaves) or not scale > 0:
         raise PlanError("smooth needs at least one count, and the scale of its noise, which is greater than 0")
     law = Law.of(scale, draws)
-    size = min(block_size, 1 << (len(leaves) - 1).bit_length())
-    found = smooth_blocks(leaves.astype(float), None, size, law, None)
-    counts, spread = unblocked(found, len(leaves), size), NestedSpread(Nest(len(leaves), (1,), (law.variance,)))
+    counts = smooth_blocks(leaves.astype(float), law)
+    spread = NestedSpread(Nest(len(leaves), (1,), (law.variance,)))
     laws, released = {"counts": law}, {"counts": leaves}
     return PrivateHistogram(
         counts, spread, "smoothed counts", laws=laws, released=released, unbiased=leaves.astype(float)
     )
-
-
-def unblocked(found: Smoothed, n: int, block_size: int) -> Floats:
-    """Blocks of bins as one row again."""
-    return found.counts[:, :block_size].ravel()[:n]

@@ -5,11 +5,15 @@ The bins of a block are the leaves of a binary tree. A node is one of: *empty* (
 are). The answer is the mean over all such trees, weighted by how well each explains the noisy numbers: a pass from
 the leaves up sums the evidence, one from the root down hands out probabilities. How common each kind is at each
 depth is learnt from the noisy numbers themselves (empirical Bayes). All of this reads released numbers only.
+
+Noisy sums of some widths are told to the nodes of that width. A wider node that is empty or flat must explain the
+sums inside it too; whether a stretch is rough is asked up to the narrowest sums only.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +29,15 @@ COMMON = np.array([0.3, 0.3, *(0.1,) * len(ROUGHNESS), 0.3])
 ROUNDS = 3
 IMPOSSIBLE = -1e30
 SURE = 1e-12
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noisy sums of all nodes of one width."""
+
+    width: int
+    values: Floats  # one row for each tree
+    law: Law
 
 
 @dataclass
@@ -60,18 +73,50 @@ def log_normal(distance: Floats, variance: Any) -> Floats:
     return np.asarray(-0.5 * distance**2 / variance - 0.5 * np.log(2 * math.pi * variance))
 
 
-def look(bins: Floats, present: Floats, law: Law, top: float) -> list[Level]:
-    """What each node's own bins say, from the leaves to the root; bins of shape (blocks, a power of two)."""
+@dataclass
+class Inside:
+    """What the sums inside a node say about one common level of its bins: -½ (fit - 2 level·pull + level²·weight)."""
+
+    fit: Floats
+    pull: Floats
+    weight: Floats
+    empty: Floats  # log probability of these sums if all bins are 0
+    any: bool = False
+
+    def with_sums(self, sums: Sums, lengths: Floats) -> Inside:
+        b, y = sums.law.variance, sums.values
+        there = lengths > 0
+        fit = self.fit + there * (y**2 / b + math.log(2 * math.pi * b))
+        return Inside(
+            fit, self.pull + lengths * y / b, self.weight + lengths**2 / b,
+            self.empty + there * sums.law.log_density(y), any=True,
+        )  # fmt: skip
+
+    def paired(self) -> Inside:
+        return Inside(pairs(self.fit), pairs(self.pull), pairs(self.weight), pairs(self.empty), self.any)
+
+
+def look(bins: Floats, present: Floats, law: Law, top: float, sums: Sequence[Sums] = ()) -> list[Level]:
+    """What each node's own bins and the sums inside it say, from the leaves to the root.
+
+    Bins have the shape (trees, a power of two). The noisy sum of a node itself is told to it later, by climb().
+    """
     levels, width = [], 1
-    sums, squares, lengths = bins * present, bins**2 * present, present
+    totals, squares, lengths = bins * present, bins**2 * present, present
     empty = law.log_density(bins) * present
+    none = np.zeros_like(bins)
+    inside = Inside(none, none, none, none)
     while True:
-        seen = sums / np.maximum(lengths, 1)
-        levels.append(_look_at(bins, present, law, top, Level(width, lengths, seen, *_nothing(seen)), squares, empty))
+        level = Level(width, lengths, totals / np.maximum(lengths, 1), *_nothing(totals))
+        levels.append(_look_at(bins, present, law, top, level, squares, empty, inside))
         if width == bins.shape[1]:
             return levels
+        for told in sums:
+            if told.width == width:
+                inside = inside.with_sums(told, lengths)
         width *= 2
-        sums, squares, lengths, empty = pairs(sums), pairs(squares), pairs(lengths), pairs(empty)
+        totals, squares, lengths, empty = pairs(totals), pairs(squares), pairs(lengths), pairs(empty)
+        inside = inside.paired()
 
 
 def _nothing(seen: Floats) -> tuple[Floats, Floats, Floats]:
@@ -80,10 +125,10 @@ def _nothing(seen: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _look_at(
-    bins: Floats, present: Floats, law: Law, top: float, level: Level, squares: Floats, empty: Floats
+    bins: Floats, present: Floats, law: Law, top: float, level: Level, squares: Floats, empty: Floats, inside: Inside
 ) -> Level:
     noise = law.variance
-    level.evidence[EMPTY] = empty
+    level.evidence[EMPTY] = empty + inside.empty
     near = bins - spread_out(level.seen, level.width)
     fit = (law.log_density(near) * present).reshape(*level.seen.shape, level.width).sum(axis=-1)
     scatter = np.maximum(squares - level.lengths * level.seen**2, 0.0)
@@ -92,16 +137,26 @@ def _look_at(
         if length == 0:  # beyond the last bin: nothing to explain, whatever it is
             level.evidence[:, here] = 0.0
             continue
-        seen = level.seen[here]
-        evidence, mean, variance = level_prior(math.sqrt(noise / length), top)(seen)
-        # A single bin is its own level: the law of its noise is then in the prior's normal error alone.
-        own = 0.0 if level.width == 1 else fit[here] + 0.5 * math.log(2 * math.pi * noise / length)
-        level.evidence[FLAT, here] = evidence + own
-        level.sums[FLAT, here], level.variances[FLAT, here] = length * mean, length**2 * variance
-        if level.width > 1:
+        _look_flat(level, here, noise, float(length), fit[here], top, inside)
+        if level.width > 1 and not inside.any:
             for kind, rough in enumerate(ROUGHNESS, start=2):
                 _look_rough(level, kind, rough, noise, here, float(length), scatter[here], top)
     return level
+
+
+def _look_flat(level: Level, here: Any, noise: float, length: float, fit: Floats, top: float, inside: Inside) -> None:
+    """The bins see the level as their mean, the sums inside see it too: together as one normal look at it."""
+    bins, sums = length / noise, float(inside.weight[here][0])  # how precisely; the same for all nodes of a length
+    mean, seen = level.seen[here], level.seen[here]
+    if inside.any:
+        gap = inside.pull[here] - sums * mean
+        apart = inside.fit[here] - 2 * mean * inside.pull[here] + sums * mean**2 - gap**2 / (bins + sums)
+        fit, seen = fit - 0.5 * apart, mean + gap / (bins + sums)
+    evidence, mean, variance = level_prior(1 / math.sqrt(bins + sums), top)(seen)
+    # A single bin is its own level: the law of its noise is then in the prior's normal error alone.
+    own = 0.0 if level.width == 1 else fit + 0.5 * math.log(2 * math.pi / (bins + sums))
+    level.evidence[FLAT, here] = evidence + own
+    level.sums[FLAT, here], level.variances[FLAT, here] = length * mean, length**2 * variance
 
 
 def _look_rough(
@@ -134,7 +189,8 @@ class Message:
         kind = np.exp(log_weight - log_sum(log_weight))
         return kind, level.sums + gain * gap, level.variances * (1 - gain)
 
-    def and_also(self, value: Floats, precision: float) -> Message:
+    def and_also(self, value: Floats, precision: float, there: Any) -> Message:
+        precision = precision * there
         both = self.precision + precision
         return Message((self.precision * self.mean + precision * value) / np.maximum(both, SURE), both)
 
@@ -156,16 +212,17 @@ class Climbed:
     variances: list[Floats]
 
 
-def climb(levels: list[Level], how_common: Floats, sums: Floats | None, law: Law | None) -> Climbed:
-    """From the leaves to the roots; the noisy sums of the blocks, where there are any, are told to the roots."""
+def climb(levels: list[Level], how_common: Floats, sums: Sequence[Sums] = ()) -> Climbed:
+    """From the leaves to the roots; noisy sums, where there are any, are told to the nodes of their width."""
     done = Climbed([], [], [], [])
     for depth, before in enumerate(levels):
         level = before.copy()
         if depth:
             level.evidence[SPLIT] = pairs(log_sum(done.weighted[-1]))
             level.sums[SPLIT], level.variances[SPLIT] = pairs(done.sums[-1]), pairs(done.variances[-1])
-        if depth == len(levels) - 1 and sums is not None and law is not None:
-            _tell(level, sums[:, None], law)
+        for told in sums:
+            if told.width == level.width:
+                _tell(level, told.values, told.law)
         weighted = level.evidence + np.log(np.maximum(how_common[depth], 1e-9))[:, None, None]
         kind = np.exp(weighted - log_sum(weighted))
         mean = (kind * level.sums).sum(axis=0)
@@ -177,9 +234,10 @@ def climb(levels: list[Level], how_common: Floats, sums: Floats | None, law: Law
 
 
 def _tell(level: Level, sums: Floats, law: Law) -> None:
-    level.evidence[EMPTY] += law.log_density(sums)
+    there = level.lengths > 0
+    level.evidence[EMPTY] += there * law.log_density(sums)
     gap, total = sums - level.sums[1:], level.variances[1:] + law.variance
-    level.evidence[1:] += log_normal(gap, total)
-    gain = level.variances[1:] / total
+    level.evidence[1:] += there * log_normal(gap, total)
+    gain = there * level.variances[1:] / total
     level.sums[1:] += gain * gap
     level.variances[1:] *= 1 - gain

@@ -10,21 +10,28 @@ from __future__ import annotations
 from privjail.learn.additive import AdditiveClassifier, LogisticRegression
 from privjail.learn.bayes import CategoricalNB, GaussianNB
 from privjail.learn.clusters import KMeans
+from privjail.learn.encoders import KBinsDiscretizer, OneHotEncoder
 from privjail.learn.linear import PCA, LinearRegression, Ridge, StandardScaler
+from privjail.learn.regressor import AdditiveRegressor
 from privjail.learn.spending import rho_for
 from privjail.learn.trees import DecisionTreeClassifier, RandomForestClassifier
+from privjail.learn.validation import cross_val_score
 
 __all__ = [
     "AdditiveClassifier",
+    "AdditiveRegressor",
     "CategoricalNB",
     "DecisionTreeClassifier",
     "GaussianNB",
+    "KBinsDiscretizer",
     "KMeans",
     "LinearRegression",
     "LogisticRegression",
+    "OneHotEncoder",
     "PCA",
     "RandomForestClassifier",
     "Ridge",
     "StandardScaler",
+    "cross_val_score",
     "rho_for",
 ]

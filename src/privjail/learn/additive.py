@@ -11,9 +11,12 @@ from privjail.learn.base import Classifier, classes_of, columns_of, frame, indic
 from privjail.learn.bins import Bins, bins_of
 from privjail.learn.shrink import linear_covariances, shrunk_steps, smooth_covariances
 from privjail.learn.spending import Spending
+from privjail.notebook import progress
 from privjail.numpy.elementwise import sigmoid
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.norms import Dot
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
@@ -53,9 +56,8 @@ class AdditiveModel(Classifier):
         if len(classes) != 2:
             raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
         spending = Spending.of(eps, delta, rho, rows)
-        if self.rounds is not None and (type(self.rounds) is not int or self.rounds < 1):
-            raise PlanError("rounds is a whole number from 1")
-        fitting = Fitting(self, rows, columns, target, classes, spending)
+        whole_rounds(self.rounds)
+        fitting = ClassFitting(self, rows, columns, target, classes, spending)
         fitting.run(fitting.rounds if self.rounds is None else self.rounds)
         self.classes_ = np.array(classes)
         self.intercept_, self.tables_, self.bins_ = fitting.intercept, fitting.tables, fitting.bins
@@ -67,16 +69,38 @@ class AdditiveModel(Classifier):
     def decision_function(self, X: Any) -> Any:  # noqa: N803
         """The log odds of the second class, for public rows."""
         self._need_fitted()
-        given = frame(X, list(self.feature_names_in_))
-        total = np.full(len(given), self.intercept_)
-        for name, bins in self.bins_.items():
-            table = np.append(self.tables_[name], 0.0)  # position -1: a value that cannot occur
-            total += table[bins.codes(given[name])]
-        return total
+        return added_up(frame(X, list(self.feature_names_in_)), self.intercept_, self.tables_, self.bins_)
+
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        score = scored({n: b.key(columns[n]) for n, b in self.bins_.items()}, self.intercept_, self.tables_, self.bins_)
+        return Cast(Compare(">", score, Lit.of(0.0)), "Int64")
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         p = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
         return np.column_stack([1 - p, p])
+
+
+def whole_rounds(rounds: Any) -> None:
+    if rounds is not None and (type(rounds) is not int or rounds < 1):
+        raise PlanError("rounds is a whole number from 1")
+
+
+def added_up(given: Any, intercept: float, tables: dict[Any, Any], bins: dict[Any, Bins]) -> Any:
+    """The intercept and what each public row finds in the tables."""
+    total = np.full(len(given), intercept)
+    for name, each in bins.items():
+        table = np.append(tables[name], 0.0)  # position -1: a value that cannot occur
+        total += table[each.codes(given[name])]
+    return total
+
+
+def scored(keys: dict[Any, Expr], intercept: float, tables: dict[Any, Any], bins: dict[Any, Bins]) -> Expr:
+    """The same for private rows."""
+    looked_up = tuple(bins[n].looked_up(keys[n], tables[n]) for n in bins if tables[n].any())
+    score: Expr = Constant(Lit.of(intercept))
+    if looked_up:
+        score = Arithmetic("+", Dot(looked_up, (Lit.of(1.0),) * len(looked_up)), score)
+    return score
 
 
 class AdditiveClassifier(AdditiveModel):
@@ -136,15 +160,19 @@ def default_rounds(spending: Spending, tables: int, rows: float) -> tuple[int, i
 class Fitting:
     """One fit: the bins, the tables so far, and the rounds."""
 
+    curvature = CURVATURE  # of the loss after the first round, per row
+    only = ONLY
+    unit = 1.0  # what sums of residuals are divided by to be slopes of the loss
+    total: float  # rows, from the first round
+    noise: float
+    counts: dict[Any, Any]
+
     def __init__(
-        self, model: AdditiveModel, rows: Rows, columns: dict[Any, Expr], target: Expr, classes: list[Any],
-        spending: Spending,
+        self, model: Any, rows: Rows, columns: dict[Any, Expr], spending: Spending, tables: int
     ) -> None:  # fmt: skip
         if not columns:
             raise PlanError("X has no columns")
         self.rows, self.spending = rows, spending
-        self.positive = indicator(target, classes[1])
-        self.target, self.classes = target, classes
         for name, each in columns.items():
             bins_of(name, each, model.bins or 2)  # what has no bins is refused before anything is charged
         spending.reserve(rows)
@@ -152,7 +180,7 @@ class Fitting:
         if not spending.in_one_piece and (model.rounds is None or model.bins is None):
             [[seen]], _ = spending.release_all([Tally(rows, (Constant(Lit.of("all")),), None)], LOOK, "rows")
             self.left = 1 - LOOK
-        self.rounds, most = default_rounds(spending, len(columns), seen)
+        self.rounds, most = default_rounds(spending, tables, seen)
         self.bins = {name: bins_of(name, each, model.bins or most) for name, each in columns.items()}
         self.keys = {name: bins.key(columns[name]) for name, bins in self.bins.items()}
         self.covariances = {name: model._covariances(bins) for name, bins in self.bins.items()}
@@ -163,25 +191,19 @@ class Fitting:
 
     def run(self, rounds: int) -> None:
         first = 1.0 if rounds == 1 else FIRST[self.spending.is_pure]
-        self.rate = ONLY if rounds == 1 else RATE[self.spending.is_pure]
+        self.rate = self.only if rounds == 1 else RATE[self.spending.is_pure]
         self._count(self.left * first)
-        for i in range(1, rounds):
+        for i in progress(range(1, rounds), rounds - 1, "rounds", least=2):
             if self.active:
                 self._improve(self.left * (1 - first) / (rounds - 1), f"residuals, round {i}")
 
     def _count(self, share: float) -> None:
-        """The first round: rows by bin and class. Each row is in one cell of each table."""
-        tallies = [Tally(self.rows, (key, self.target), None) for key in self.keys.values()]
-        answers, self.noise = self.spending.release_all(tallies, share, "counts by bin and class")
-        found = {name: np.reshape(a, (-1, 2)) for name, a in zip(self.keys, answers, strict=True)}
-        total = float(np.mean([x.sum() for x in found.values()]))
-        self.total = max(total, 1.0)
-        p = float(np.clip(np.mean([x[:, 1].sum() for x in found.values()]) / self.total, 0.001, 0.999))
-        self.intercept = float(np.log(p / (1 - p)))
-        self.counts = {name: self._steadied(x.sum(axis=1)) for name, x in found.items()}
-        gradients = {name: (1 - p) * x[:, 1] - p * x[:, 0] for name, x in found.items()}
-        noise = self.noise**2 * (p * p + (1 - p) ** 2)
-        self.active = self._step(gradients, noise, p * (1 - p))
+        """The first round."""
+        raise TypeError
+
+    def _residual(self, score: Expr) -> Expr:
+        """Between -1 and 1: what the model so far misses each row by."""
+        raise TypeError
 
     def _steadied(self, counts: Any) -> Any:
         """Rows by bin: drawn towards equal shares by as much as noise exceeds them."""
@@ -191,19 +213,12 @@ class Fitting:
 
     def _improve(self, share: float, what: str) -> None:
         """A later round: residuals by bin, for the features that have shown something."""
-        looked_up = tuple(
-            self.bins[n].looked_up(self.keys[n], self.tables[n]) for n in self.bins if self.tables[n].any()
-        )
-        score: Expr = Constant(Lit.of(self.intercept))
-        if looked_up:
-            score = Arithmetic("+", Dot(looked_up, (Lit.of(1.0),) * len(looked_up)), score)
-        residual = Arithmetic("-", self.positive, sigmoid(score))
+        residual = self._residual(scored(self.keys, self.intercept, self.tables, self.bins))
         tallies = [Tally(self.rows, (self.keys[name],), residual) for name in self.active]
         answers, deviation = self.spending.release_all(tallies, share, what)
-        noise = deviation**2
-        gradients = {name: np.asarray(a) for name, a in zip(self.active, answers, strict=True)}
-        self.intercept += float(np.mean([g.sum() for g in gradients.values()])) / (self.total * CURVATURE)
-        self._step(gradients, noise, CURVATURE)
+        gradients = {name: np.asarray(a) / self.unit for name, a in zip(self.active, answers, strict=True)}
+        self.intercept += float(np.mean([g.sum() for g in gradients.values()])) / (self.total * self.curvature)
+        self._step(gradients, (deviation / self.unit) ** 2, self.curvature)
 
     def _step(self, gradients: dict[Any, Any], noise: float, curvature: float) -> list[Any]:
         """Move each table by its shrunk step; all at once, so by less than the whole step. Gives those that moved."""
@@ -219,3 +234,31 @@ class Fitting:
             self.velocity[name] = momentum * self.velocity[name] + self.rate * step
             self.tables[name] = self.tables[name] + self.velocity[name]
         return moved
+
+
+class ClassFitting(Fitting):
+    """Of the log odds of the second of two classes."""
+
+    def __init__(
+        self, model: AdditiveModel, rows: Rows, columns: dict[Any, Expr], target: Expr, classes: list[Any],
+        spending: Spending,
+    ) -> None:  # fmt: skip
+        self.positive, self.target = indicator(target, classes[1]), target
+        super().__init__(model, rows, columns, spending, len(columns))
+
+    def _residual(self, score: Expr) -> Expr:
+        return Arithmetic("-", self.positive, sigmoid(score))
+
+    def _count(self, share: float) -> None:
+        """The first round: rows by bin and class. Each row is in one cell of each table."""
+        tallies = [Tally(self.rows, (key, self.target), None) for key in self.keys.values()]
+        answers, self.noise = self.spending.release_all(tallies, share, "counts by bin and class")
+        found = {name: np.reshape(a, (-1, 2)) for name, a in zip(self.keys, answers, strict=True)}
+        total = float(np.mean([x.sum() for x in found.values()]))
+        self.total = max(total, 1.0)
+        p = float(np.clip(np.mean([x[:, 1].sum() for x in found.values()]) / self.total, 0.001, 0.999))
+        self.intercept = float(np.log(p / (1 - p)))
+        self.counts = {name: self._steadied(x.sum(axis=1)) for name, x in found.items()}
+        gradients = {name: (1 - p) * x[:, 1] - p * x[:, 0] for name, x in found.items()}
+        noise = self.noise**2 * (p * p + (1 - p) ** 2)
+        self.active = self._step(gradients, noise, p * (1 - p))

@@ -10,9 +10,11 @@ from privjail.learn.base import Classifier, classes_of, columns_of, frame, targe
 from privjail.learn.bins import bins_of
 from privjail.learn.linear import Scaled
 from privjail.learn.spending import Spending
+from privjail.numpy.elementwise import comes_before, constant, where
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.norms import Dot
 from privjail.ops.columns.where import FillNull
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import BoolDomain, CategoryDomain
@@ -52,6 +54,15 @@ class CategoricalNB(Classifier):
         self.bill = spending.bill
         return self
 
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        keys = {name: bins.key(columns[name]) for name, bins in self.bins_.items()}
+        scores: list[Expr] = []
+        for i, prior in enumerate(self.class_log_prior_):
+            parts = [b.looked_up(keys[n], self.feature_log_prob_[n][:, i]) for n, b in self.bins_.items()]
+            sum_ = Dot(tuple(parts), (Lit.of(1.0),) * len(parts))
+            scores.append(Arithmetic("+", sum_, Constant(Lit.of(float(prior)))))
+        return largest(scores)
+
     def _log_chances(self, counts: Any, noise: float) -> Any:
         return log_chances(counts, self.alpha + noise)
 
@@ -64,6 +75,15 @@ class CategoricalNB(Classifier):
             table = np.vstack([self.feature_log_prob_[name], np.zeros(len(self.classes_))])
             total += table[bins.codes(given[name])]
         return as_chances(total)
+
+
+def largest(scores: list[Expr]) -> Expr:
+    """The number of the largest of several scores; the first of equal ones."""
+    best, at = scores[0], constant(0)
+    for i, each in enumerate(scores[1:], 1):
+        found = comes_before("greater", each, best)
+        best, at = where(found, each, best), where(found, constant(i), at)
+    return at
 
 
 def log_chances(counts: Any, smooth: float) -> Any:

@@ -10,6 +10,7 @@ from privjail.learn.base import Estimator, columns_of, frame
 from privjail.learn.linear import Scaled
 from privjail.learn.spending import Spending
 from privjail.learn.trees import public_draw
+from privjail.notebook import progress
 from privjail.numpy.array import PrivArray, cells_of
 from privjail.ops.columns.cast import Cast
 from privjail.ops.numbers.tally import Tally
@@ -39,7 +40,7 @@ class KMeans(Estimator):
         centres = self._spread(len(scaled.exprs))
         rounds = 1 if spending.in_one_piece else self.max_iter
         spending.reserve(rows)
-        for i in range(rounds):
+        for i in progress(range(rounds), rounds, "rounds", least=2):
             # argmin ‖x - c‖² = argmin ‖c‖² - 2 x·c
             nearest = (points @ (-2 * centres.T) + (centres**2).sum(axis=1)).argmin(axis=1)._flat[0]
             tallies = [Tally(rows, (Cast(nearest, "Int64"),), value) for value in (None, *scaled.exprs)]

@@ -14,6 +14,7 @@ from privjail.numpy.array import PrivArray, cells_of, clip_norm
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.norms import Dot
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
@@ -85,6 +86,10 @@ class Ridge(Regressor):
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.bill = spending.bill
         return self
+
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        known = tuple(Cast(numeric(each), "Float64") for each in columns.values())
+        return Arithmetic("+", Dot(known, tuple(map(Lit.of, self.coef_.tolist()))), Constant(Lit.of(self.intercept_)))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         self._need_fitted()

@@ -53,6 +53,11 @@ class Bill(list[dict[str, Any]]):
             self._made = [of(ask) for ask in self._asks]
         return self._made
 
+    def extend_by(self, other: Bill) -> None:
+        """Enter the lines and releases of a part."""
+        self.extend(other)
+        self._asks += other._asks
+
     def __reduce__(self) -> Any:
         return Bill, (list(self), self._made)
 
@@ -120,6 +125,15 @@ class Spending:
             return Gaussian(_short(self.eps * part), self.delta * part)
         return Laplace(_short(self.eps * part))
 
+    def price(self, share: float | Fraction) -> dict[str, Fraction]:
+        """A share of the price, as arguments of another fit."""
+        part = self._part(share)
+        if self.rho is not None:
+            return {"rho": _short(self.rho * part)}
+        assert self.eps is not None
+        found = {"eps": _short(self.eps * part)}
+        return found if self.delta is None else {**found, "delta": self.delta * part}
+
     def deviation(self, share: float | Fraction = 1) -> float:
         """The standard deviation of the noise on a number of sensitivity 1 that gets this share of the price."""
         found = self.mechanism(share)
@@ -175,7 +189,9 @@ class Spending:
 
 
 def notion_of(rows: Rows) -> Notion | None:
-    """The notion of privacy in which a data set's budget is counted."""
+    """The notion of privacy in which releases are counted: that of the data set's budget, or of an open block."""
+    if (block := session.current_block()) is not None:
+        return block.notion
     connected, staged = session.connection(), session.rehearsing()
     root = rows.source.cells[0].root
     if staged is not None:

@@ -11,10 +11,12 @@ import numpy as np
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, target_of
 from privjail.learn.bins import Bins, bins_of
 from privjail.learn.spending import Spending
+from privjail.notebook import progress
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.where import Where
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
@@ -127,7 +129,7 @@ class DecisionTreeClassifier(TreeModel):
             if sum(counts) < FEW * self.bins * noise:  # a split would be chosen by noise
                 self._fit_drawn(rows, keys, target, spending, left)
                 depth = 0
-        for level in range(depth):
+        for level in progress(range(depth), depth, "levels", least=2):
             leaf = self.tree_.leaf(keys)
             tallies = [Tally(rows, (leaf, key, target), None) for key in keys.values()]
             found, noise = spending.release_all(tallies, left / depth, f"counts, level {level}")
@@ -176,6 +178,11 @@ class DecisionTreeClassifier(TreeModel):
         while node in parents:
             node, depth = parents[node], depth + 1
         return depth
+
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        leaf = self.tree_.leaf({name: bins.key(columns[name]) for name, bins in self.bins_.items()})
+        best = {node: int(np.argmax(self.chances_[node])) for node in leaf_labels(leaf)}
+        return Recode(leaf, tuple((Lit.of(str(node)), Lit.of(i)) for node, i in best.items()), 0)
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The chance of each class, for public rows."""

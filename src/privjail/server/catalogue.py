@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from privjail.engines.choice import stored_bytes
 from privjail.errors import PlanError, SchemaError
 from privjail.ops.rows.source import Dataset, Link, Source
 from privjail.server.holdings import Holdings
@@ -53,6 +54,7 @@ class Catalogue:
 
     def _load(self, name: str) -> Source:
         # The engine is slow to import: a jail opens its port first.
+        from privjail.catalogue.held_copy import held_copy, is_copied
         from privjail.catalogue.load import enforce
         from privjail.catalogue.origins import fetch, fingerprint
         from privjail.catalogue.schema import read_schema
@@ -70,6 +72,9 @@ class Catalogue:
                 return self.holdings.hold_files(name, entry)
             if entry.population is not None:
                 return self._load_table(entry)
+            if is_copied(entry.origin):
+                files = held_copy(self._folder, entry.origin, entry.fingerprint, entry.schema, entry.unit)
+                return self.holdings.hold_checked(name, entry, files, stored_bytes(files.rows, len(files.types)))
             frame, domains = enforce(fetch(entry.origin, self._folder), read_schema(entry.schema), entry.unit)
         except Exception as e:  # it could be loaded when it was added; only the curator is told what is wrong now
             log.error("data set %r cannot be loaded: %s", name, type(e).__name__)

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privjail.engines.choice import AUTO, IN_MEMORY, check_engine, choose
 from privjail.engines.coins import Coins
@@ -14,6 +14,9 @@ from privjail.engines.engine import Engine
 from privjail.errors import PlanError
 from privjail.ops.rows.source import Dataset, Source
 from privjail.server.ledger.state import DatasetEntry
+
+if TYPE_CHECKING:
+    from privjail.engines.files import HeldFiles
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,18 @@ class Holdings:
 
     def hold_files(self, name: str, entry: DatasetEntry) -> Source:
         """Rows that were ingested: the files must be those whose digest the ledger has."""
-        from privjail.catalogue.ingest import domains_of
-        from privjail.engines.files import HeldFiles, in_polars
+        from privjail.engines.files import HeldFiles
 
         files = HeldFiles.read(Path(entry.origin["place"]))
         files.verify(entry.fingerprint)
+        return self.hold_checked(name, entry, files, entry.origin["bytes"])
+
+    def hold_checked(self, name: str, entry: DatasetEntry, files: HeldFiles, size: int) -> Source:
+        """Rows in files whose hashes were checked; ``size``: about how much memory they would take."""
+        from privjail.catalogue.ingest import domains_of
+        from privjail.engines.files import in_polars
+
         source = Source(Dataset(name, name, tuple(domains_of(files).items()), entry.unit))
-        size = entry.origin["bytes"]
         engine = choose(entry.engine or self.options.engine, size)
         held: Any = files
         if engine == "polars":

@@ -26,7 +26,8 @@ from privjail.server.catalogue import Catalogue
 from privjail.server.deadline import Deadline, TimeUp
 from privjail.server.ledger.charging import Charging, Denominators, Progress
 from privjail.server.ledger.events import texts
-from privjail.server.ledger.ledger import DurableLedger, Room, dataset_of
+from privjail.server.ledger.ledger import DurableLedger, dataset_of
+from privjail.server.ledger.room import Room
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
 from privjail.server.noise_floor import check_noise

@@ -17,11 +17,12 @@ LONG = 1.0  # seconds after which a request counts as long
 class Work:
     """A request that waits for a worker, or runs since ``started``. Used as a context: the block is the request."""
 
-    __slots__ = ("_workers", "arrived", "started", "user")
+    __slots__ = ("_workers", "arrived", "started", "turn", "user")
 
     def __init__(self, workers: Workers, user: str) -> None:
         self._workers, self.user, self.arrived = workers, user, time.monotonic()
         self.started: float | None = None
+        self.turn: threading.Condition | None = None  # what it waits for; each has its own, so that no other is woken
 
     def __enter__(self) -> None:
         self._workers._take(self)
@@ -40,7 +41,6 @@ class Workers:
         self._running: list[Work] = []
         self._at_work: dict[str, int] = {}  # requests that run, by user
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
 
     def busy(self) -> tuple[int, int]:
         """How many requests wait, and how many run."""
@@ -64,10 +64,11 @@ class Workers:
                 raise
 
     def _wait(self, work: Work) -> None:
+        work.turn = threading.Condition(self._lock)
         self._waiting.append(work)
         self._start_next()
         while work.started is None:
-            self._changed.wait(self._until_one_is_long())
+            work.turn.wait(self._until_one_is_long())
             self._start_next()
 
     def _start(self, work: Work, now: float) -> None:
@@ -77,7 +78,6 @@ class Workers:
 
     def _start_next(self) -> None:
         """Start all requests that may run now. If the next one in turn may not run, no other may."""
-        started = False
         while self._waiting:
             work = min(self._waiting, key=lambda each: (self._at_work.get(each.user, 0), each.arrived))
             now = time.monotonic()
@@ -85,9 +85,8 @@ class Workers:
                 break
             self._waiting.remove(work)
             self._start(work, now)
-            started = True
-        if started:  # each waits in its own thread
-            self._changed.notify_all()
+            if work.turn is not None:
+                work.turn.notify()
 
     def _may_start(self, user: str, now: float) -> bool:
         if user in self._at_work:
@@ -111,5 +110,4 @@ class Workers:
                 self._at_work[work.user] = left
             else:
                 del self._at_work[work.user]
-            if self._waiting:
-                self._changed.notify_all()
+            self._start_next()

@@ -7,6 +7,10 @@ True
 
 from privjail.stats.chi2 import chi2_test
 from privjail.stats.compare import ab_test, ttest
-from privjail.stats.result import Comparison, Independence
+from privjail.stats.regression import linear_regression, logistic_regression
+from privjail.stats.result import Comparison, Independence, Regression
 
-__all__ = ["Comparison", "Independence", "ab_test", "chi2_test", "ttest"]
+__all__ = [
+    "Comparison", "Independence", "Regression", "ab_test", "chi2_test", "linear_regression", "logistic_regression",
+    "ttest",
+]  # fmt: skip

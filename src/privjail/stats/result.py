@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+import pandas
 
 
 @dataclass(frozen=True)
@@ -46,3 +51,39 @@ class Independence:
             f"{self.what}: statistic {self.statistic:.4g}, p = {self.pvalue:.3g}, about {max(self.rows, 0):.0f} rows"
         )
         return shown if self.reliable else shown + "\n  unreliable: too few rows for this eps"
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A table of coefficients. Intervals and p-values account for sampling and for the noise of the release."""
+
+    what: str
+    table: pandas.DataFrame  # coefficient, low, high, pvalue; one line for each coefficient
+    rows: float
+    confidence: float
+    reliable: bool  # False: too few rows for the noise; intervals are all that is possible, and p-values 1
+    bill: Any = None  # what was asked for, and at which price
+
+    @staticmethod
+    def of(
+        what: str, names: list[str], numbers: tuple[Any, Any, Any, Any], rows: float, confidence: float, bill: Any
+    ) -> Regression:
+        named = dict(zip(("coefficient", "low", "high", "pvalue"), numbers, strict=True))
+        return Regression(what, pandas.DataFrame(named, index=pandas.Index(names)), rows, confidence, True, bill)
+
+    @staticmethod
+    def unreliable(what: str, names: list[str], rows: float, confidence: float, bill: Any) -> Regression:
+        ends = [numpy.full(len(names), x) for x in (numpy.nan, -numpy.inf, numpy.inf, 1.0)]
+        named = dict(zip(("coefficient", "low", "high", "pvalue"), ends, strict=True))
+        return Regression(what, pandas.DataFrame(named, index=pandas.Index(names)), rows, confidence, False, bill)
+
+    @property
+    def certificate(self) -> list[dict[str, Any]]:
+        """The certificates of the releases: what they claim, for others to check."""
+        found: list[dict[str, Any]] = self.bill.certificates()
+        return found
+
+    def __repr__(self) -> str:
+        shown = self.table.to_string(float_format=lambda x: f"{x:.4g}")
+        head = f"{self.what}; {self.confidence:.0%} intervals, about {max(self.rows, 0):.0f} rows"
+        return f"{head}\n{shown}" + ("" if self.reliable else "\n  unreliable: too few rows for this price")

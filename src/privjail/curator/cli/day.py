@@ -105,6 +105,28 @@ def upgrade(
 
 
 @quiet
+def compact(
+    older_than: Annotated[int, typer.Option(help="days for which answers and certificates are kept", min=1)],
+    reason: Annotated[str, typer.Option(help="why; logged")],
+    jail: Where = HERE,
+    as_json: Json = False,
+) -> None:
+    """Remove stored answers and certificates that are old, and make the ledger's file smaller.
+
+    Everything else stays: what was asked, what it cost, and the hash of each answer. An analyst who repeats such a
+    request gets no answer and no new noise.
+    """
+    from privjail.curator.keeping import drop_answers
+
+    with out.status("removing old answers …"):
+        freed = drop_answers(_folder(jail), older_than, reason)
+    if as_json:
+        print(json.dumps({"freed": freed}))
+    else:
+        done("removed", f"{sum(freed.values()):,} bytes of answers and certificates, of {len(freed)} users")
+
+
+@quiet
 def doctor(jail: Where = HERE, as_json: Json = False) -> None:
     """Look over the installation and the jail, and say what to do. Ends with 1 if something is wrong."""
     from privjail.curator.doctor import look
@@ -126,5 +148,5 @@ def doctor(jail: Where = HERE, as_json: Json = False) -> None:
 
 def register(app: typer.Typer) -> None:
     """Mount these commands on the root command."""
-    for each in (backup, restore, rotate, upgrade, doctor):
+    for each in (backup, restore, rotate, compact, upgrade, doctor):
         app.command()(each)

@@ -131,7 +131,12 @@ def dataset_add(
     if budget is None or unit is None or person or key or link:
         raise DPError("a data set of its own needs --budget and --unit; --person, --key and --link need --population")
     whose = privacy_unit(unit, rows_per_unit)
-    notes(_folder(jail).add_dataset(name, file, schema, numbers(budget), notion, whose, kind, query, engine))
+    with out.status("reading …") as status:
+        said = _folder(jail).add_dataset(
+            name, file, schema, numbers(budget), notion, whose, kind, query, engine,
+            lambda rows: status.update(f"{rows:,} rows checked and written"),
+        )  # fmt: skip
+    notes(said)
     done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
 
 

@@ -7,7 +7,9 @@ Moments are whole microseconds, categories are positions; so no engine's calenda
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from privjail.engines.sql.term import Term, build, listed
@@ -72,6 +74,36 @@ class Dialect(Texts):
             return self.case(beyond, between(middle + 1, high), between(low, middle))
 
         return self.case(x.is_known(), between(0, len(edges)))
+
+    def even_edges_below(self, x: Term, edges: Sequence[float], or_equal: bool) -> Term:
+        """The same for floats. Where edges are evenly spaced, one multiplication gives the place, or one beside it."""
+        if len(edges) <= FEW or not nearly_even(edges, or_equal):
+            return self.edges_below(x, [self.number(edge) for edge in edges], or_equal)
+        x, last = self.named(x), len(edges) - 1
+        steps = (x - self.number(edges[0])) * self.number(steps_per_unit(edges))
+        outside = [(x < self.number(edges[0]), self.code(0)), (x >= self.number(edges[-1]), self.code(last))]
+        guess = self.named(self.switch(outside, self.as_code(build("floor(", steps, ")"))))
+        found = guess
+        for place in (guess, guess + self.code(1)):
+            edge = self.pick(place, edges, FloatDomain(False))
+            found = found + self.case(edge <= x if or_equal else edge < x, self.code(1), self.code(0))
+        return found
+
+    # -- of the rows of one person
+
+    def aggregate(self, function: str, x: Term | None) -> Term:
+        """count, count(DISTINCT, min or max of a column's known values; without a column, of rows."""
+        assert function in ("count", "count(DISTINCT", "min", "max")
+        between = " " if "(" in function else "("
+        return build(function, between, Term("*") if x is None else x, ")")
+
+    def total(self, amount: Term) -> Term:
+        """The sum of whole numbers; 0 of none."""
+        return build("CAST(coalesce(sum(", amount, "), 0) AS BIGINT)")
+
+    def at_end(self, x: Term, number: Term, last: bool) -> Term:
+        """The first or last known value, by the numbers of the rows."""
+        return build("max_by(" if last else "min_by(", x, ", ", self.case(x.is_known(), number), ")")
 
     # -- whole numbers
 
@@ -219,3 +251,23 @@ class Dialect(Texts):
 
     drawn: Callable[[Any, Term], Term]  # whether a sample draws the row at a position; the engine knows the coins
     sha256_ends = ("sha256(", ")")  # of a text; gives hexadecimal digits
+
+
+def steps_per_unit(edges: Sequence[float]) -> float:
+    return (len(edges) - 1) / (edges[-1] - edges[0])
+
+
+def nearly_even(edges: Sequence[float], or_equal: bool) -> bool:
+    """Whether the guess of ``even_edges_below`` is at most one off for every float between the first edge and the last.
+
+    Differences, products and floors of floats never fall where their input rises. So the guess between two edges lies
+    between those at its ends, which are computed here, with the same operations.
+    """
+    if not 0 < edges[-1] - edges[0] < math.inf or not steps_per_unit(edges) < math.inf:
+        return False
+    for k, (low, high) in enumerate(pairwise(edges)):
+        first, last = (low, math.nextafter(high, -math.inf)) if or_equal else (math.nextafter(low, math.inf), high)
+        guesses = [math.floor((x - edges[0]) * steps_per_unit(edges)) for x in (first, last)]
+        if guesses[0] < k - 1 or guesses[1] > k + 1:
+            return False
+    return True

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from privjail.engines.sql.term import Term, build, listed
+from privjail.engines.sql.term import Term, all_of, build, listed
 from privjail.errors import EngineGap
 from privjail.plan.domain import (
     BoolDomain,
@@ -128,6 +128,10 @@ class Literals:
         if not values:
             return self.truth(False)
         return build("(", term, " IN (", *listed(list(values)), "))").is_true()
+
+    def all_equal(self, these: Sequence[Term], those: Sequence[Term]) -> Term:
+        """Whether two lists of values are the same, one by one; not true where one is missing."""
+        return all_of([a.equals(b) for a, b in zip(these, those, strict=True)])
 
     def pick(self, position: Term, values: Sequence[Any], domain: Domain) -> Term:
         """The held value at a position of a public list; null where there is none."""

@@ -25,6 +25,7 @@ from privjail.ops.rows.source import Source
 CACHE_BYTES = 2 * 2**30
 PATIENCE = 60.0  # seconds in which a lost server may come back, where no deadline is set
 PAUSE = 0.5
+RETRIES = 3  # of one call by Spark's own client, within a second; then the session is opened anew
 SETTINGS = {"spark.sql.ansi.enabled": "false"}  # nothing that a row holds may make a job fail
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "pyspark.sql.connect.client.logging")
 _TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
@@ -129,12 +130,15 @@ class SparkStore:
     def _open(self) -> Any:
         with warnings.catch_warnings():  # about versions of pandas, which is not used here
             warnings.simplefilter("ignore")
+            from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
 
             for name in LOGGERS:  # they would write statements, and what a job said of data, to the jail's log
                 logging.getLogger(name).disabled = True
 
-            session = SparkSession.builder.remote(self._url()).create()
+            session = SparkSession(self._url())
+        # Spark's own client would wait up to a minute between two attempts: longer than most servers need to come back.
+        session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         for known in list(self._tables.values()):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from privjail.engines.sql.dialect import Dialect
-from privjail.engines.sql.term import Term, build, listed
+from privjail.engines.sql.term import Term, all_of, build, listed
 
 
 class By(NamedTuple):
@@ -47,6 +47,7 @@ class Table:
     positions: int | None = None
     taken: Term | None = None  # ORDER BY … LIMIT … OFFSET …
     ranks: tuple[tuple[Term, str, int], ...] = ()  # (row_number() OVER …, comparison, number)
+    grouped: Term | None = None  # GROUP BY …: one row for each person
 
     def where(self, condition: Term) -> Table:
         return replace(self, conditions=(*self.conditions, condition), positions=None)
@@ -74,14 +75,17 @@ class Table:
         for bound, outside, inside_ in ((start, ">", "<="), (stop, "<=", ">")):
             if bound is None:
                 continue
-            number = self._rank(self.order if bound >= 0 else backward)
+            number = replace(self, order=self.order if bound >= 0 else backward).rank()
             ends.append((number, outside if bound >= 0 else inside_, abs(bound)))
         return replace(self, ranks=tuple(ends), positions=None)
 
     def first(self, k: int, key: Term) -> Table:
         """The first k rows of each value of a key; rows without a key are dropped."""
-        number = self._rank(self.order, key)
-        return replace(self.where(key.is_known()), ranks=((number, "<=", k),))
+        return replace(self.where(key.is_known()), ranks=((self.rank(key), "<=", k),))
+
+    def first_of(self, keys: Sequence[Term]) -> Table:
+        """The first row of each combination of keys."""
+        return replace(self, ranks=((self.rank(*keys), "<=", 1),))
 
     def _limited(self, order: Sequence[By], skipped: int, most: int | None) -> Table:
         limit = "" if most is None else f" LIMIT {most:d}"
@@ -90,16 +94,14 @@ class Table:
             return replace(self, positions=None)
         return replace(self, taken=build(ordered(order), limit, offset), positions=None)
 
-    def _rank(self, order: Sequence[By], key: Term | None = None) -> Term:
-        part: tuple[str | Term, ...] = () if key is None else ("PARTITION BY ", key, " ")
-        return build("row_number() OVER (", *part, ordered(order), ")")
+    def rank(self, *keys: Term) -> Term:
+        """The number of a row, from 1, among all rows or those with the same keys."""
+        part: list[str | Term] = ["PARTITION BY ", *listed(list(keys)), " "] if keys else []
+        return build("row_number() OVER (", *part, ordered(self.order), ")")
 
     def kept(self) -> Term | None:
         """One condition for the rows that are kept; None if all are."""
-        found: Term | None = None
-        for each in self.conditions:
-            found = each if found is None else found & each
-        return found
+        return all_of(self.conditions) if self.conditions else None
 
     def lagged(self, column: Term, k: int) -> Term:
         """The value k rows above (below if k < 0); null where there is no such row."""

@@ -6,6 +6,7 @@ literals (dialect.py), which spell numbers by their digits and text by the hexad
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -84,3 +85,11 @@ def listed(terms: list[Term]) -> list[str | Term]:
     for term in terms:
         parts += [", ", term] if parts else [term]
     return parts
+
+
+def all_of(conditions: Sequence[Term]) -> Term:
+    """Whether every one of some conditions holds."""
+    found = conditions[0]
+    for each in conditions[1:]:
+        found = found & each
+    return found

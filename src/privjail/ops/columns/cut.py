@@ -91,11 +91,12 @@ class Cut(Expr):
 
     def sql(self, sql: Any, *inputs: Any) -> Any:
         x, edges = sql.as_float(inputs[0]), [float(e.value) for e in self.edges]
-        code = sql.edges_below(x, [sql.number(e) for e in edges], not self.right)
+        code = sql.even_edges_below(x, edges, not self.right)
         # The number of edges below x is one more than the position of its interval; 0 and the last are outside.
         positions = [None, *range(len(edges) - 1), None]
         if self.right and self.lowest:
             code = sql.case(x.equals(sql.number(edges[0])), sql.code(1), code)
+        code = sql.named(code)
         return sql.case((code > sql.code(0)) & (code < sql.code(len(positions) - 1)), code - sql.code(1))
 
     def text(self, *inputs: str) -> str:

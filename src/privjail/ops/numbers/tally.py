@@ -126,21 +126,9 @@ class Tally(Value):
                 code = code - sql.whole(key.domain.lower)
             code = sql.case((code >= sql.whole(0)) & (code < sql.whole(len(axis))), code)
             place = code if place is None else place * sql.whole(len(axis)) + code
-        return place, None if self.value is None else sql.coalesce(self._sql_amount(sql, value), sql.whole(0))
-
-    def _sql_amount(self, sql: Any, x: Any) -> Any:
-        """``amount`` of a column: exact, in whole numbers for whole numbers and in floats for floats."""
-        assert self.value is not None
-        domain, grid = self.value.domain, self.grid
-        if not isinstance(domain, (IntDomain, FloatDomain)) or isinstance(domain, IntDomain) and grid == 1:
-            return sql.as_whole(x)
-        if isinstance(domain, FloatDomain):
-            steps = sql.as_whole(sql.nearest(x * sql.number(float(1 / grid))))  # a power of two: exact
-        else:
-            steps = sql.nearest_multiple(x, int(grid))
-        low, high = grid_bounds(domain)
-        steps = sql.case(steps > sql.whole(high), sql.whole(high), steps)
-        return sql.case(steps < sql.whole(low), sql.whole(low), steps)
+        if self.value is None:
+            return place, None
+        return place, sql.coalesce(sql_amount(sql, value, self.value.domain, self.grid), sql.whole(0))
 
     def python(self, keys: list[list[Any]], values: list[Any]) -> list[int]:
         """The elements in order, given each row's keys and value as held values (no keys: one element)."""
@@ -162,6 +150,19 @@ class Tally(Value):
         what = "count" if self.value is None else f"sum({self.value})"
         by = f" | groupby({', '.join(map(str, self.keys))})" if self.keys else ""
         return f"{self.rows}{by} | {what}"
+
+
+def sql_amount(sql: Any, x: Any, domain: Domain, grid: Fraction) -> Any:
+    """``amount`` of a column: exact, in whole numbers for whole numbers and in floats for floats."""
+    if not isinstance(domain, (IntDomain, FloatDomain)) or isinstance(domain, IntDomain) and grid == 1:
+        return sql.as_whole(x)
+    if isinstance(domain, FloatDomain):
+        steps = sql.as_whole(sql.nearest(x * sql.number(float(1 / grid))))  # a power of two: exact
+    else:
+        steps = sql.nearest_multiple(x, int(grid))
+    low, high = grid_bounds(domain)
+    steps = sql.case(steps > sql.whole(high), sql.whole(high), steps)
+    return sql.case(steps < sql.whole(low), sql.whole(low), steps)
 
 
 def _position(held: Any, domain: Domain) -> int:

@@ -60,6 +60,10 @@ class Lookup(Expr):
         joined = mine.join(found, on=mine.columns, how="left", maintain_order="left")
         return joined["found"].cast(pl.Int64())
 
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        """Given the keys of a row, and those of a row of the other table: whether it is looked up there."""
+        return sql.all_equal(*inputs)
+
     def text(self, *inputs: str) -> str:
         return f"{self.other}[{self.inner}]"
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.errors import PlanError, RefusedError, RowsError, unbounded
-from privjail.ops.numbers.tally import amount, sum_grid
+from privjail.ops.numbers.tally import amount, sql_amount, sum_grid
 from privjail.plan.distance import Number
 from privjail.plan.domain import (
     BoolDomain,
@@ -72,6 +72,10 @@ class PerPerson(Rows):
         """The number of each row's person, counted in the order of first appearance."""
         numbers: dict[Any, int] = {}
         return [numbers.setdefault(owner, len(numbers)) for owner in columns[0]]
+
+    def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
+        """What the rows are grouped by."""
+        return sql.sortable(columns[0], self.key.domain)
 
     def text(self) -> str:
         return f"groupby({self.key})"
@@ -207,6 +211,38 @@ class Aggregate(Expr):
                 return x.drop_nulls().last()
         found = x.min() if self.how == "min" else x.max()
         return found + 0.0 if isinstance(self.domain, FloatDomain) else found
+
+    def sql(self, sql: Any, *inputs: Any) -> Any:
+        """An aggregate of a person's rows, given the number of each among them, and the column."""
+        number, x = inputs
+        match self.how:
+            case "size":
+                return sql.aggregate("count", None)
+            case "nunique":
+                assert self.inner is not None
+                return sql.aggregate("count(DISTINCT", sql.sortable(x, self.inner.domain))
+            case "any":
+                return sql.aggregate("count", sql.case(x, x)) > sql.whole(0)
+            case "all":
+                return sql.aggregate("count", sql.case(~x, x)).equals(sql.whole(0))
+            case "sum" | "mean":
+                return self._sql_sum(sql, x)
+            case "first" | "last":
+                return sql.at_end(x, number, self.how == "last")
+        return sql.sortable(sql.aggregate(self.how, x), self.domain)
+
+    def _sql_sum(self, sql: Any, x: Any) -> Any:
+        domain, grid = self.steps()
+        total = sql.total(sql_amount(sql, x, domain, Fraction(grid)))
+        if isinstance(self.domain, FloatDomain):
+            total = sql.as_float(total) * sql.number(grid)
+        if self.how == "sum":
+            return total
+        assert isinstance(self.domain, FloatDomain)
+        known = sql.aggregate("count", x)
+        mean = total / sql.as_float(sql.case(known > sql.whole(0), known))
+        low, high = sql.number(self.domain.lower), sql.number(self.domain.upper)
+        return sql.switch([(mean < low, low), (mean > high, high)], mean)
 
     def text(self, *inputs: str) -> str:
         return f"{self.how}({'' if self.inner is None else self.inner})"

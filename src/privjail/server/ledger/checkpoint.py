@@ -79,6 +79,7 @@ def _service(state: State) -> dict[str, Any]:
         "rules": [[scope, rule.record()] for scope, rule in _by_key(state.rules)],
         "used": [[scope, used.record()] for scope, used in _by_key(state.used)],
         "wishes": [[w.number, w.user, w.dataset, w.budget, w.reason, w.at] for _, w in _by_key(state.wishes)],
+        "dropped": state.dropped,
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -108,6 +109,7 @@ def _state(record: dict[str, Any]) -> State:
     state.rules = {_scope(scope): Rule.read(rule) for scope, rule in record.get("rules", ())}
     state.used = {_scope(scope): Used.read(used) for scope, used in record.get("used", ())}
     state.wishes = {number: Wish(number, *rest) for number, *rest in record.get("wishes", ())}
+    state.dropped = record.get("dropped", 0)
     return state
 
 

@@ -18,9 +18,9 @@ from privjail.plan.cells import Cell
 from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
 from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
 from privjail.server.ledger.history import Checked, check_history, events_from
+from privjail.server.ledger.room import Room
 from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
-from privjail.server.limits import LimitError
 
 T = TypeVar("T")
 PATIENCE = 15.0  # seconds to wait for a shared ledger whose connection was lost
@@ -125,7 +125,7 @@ class DurableLedger:
         def once() -> None:
             take_back = repeated = None
             try:
-                with self._store.writing() as writing:
+                with self._store.writing(synced=False) as writing:
                     self._refresh()
                     known = self._request(user, request)
                     if known is not None and known.digest != digest:
@@ -150,6 +150,7 @@ class DurableLedger:
 
         with self._lock:
             self._again(once)
+        self._store.sync()  # without the lock: those who are charged meanwhile share one sync
 
     def _charge(self, user: str, request: str, digest: str, said: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -220,6 +221,11 @@ class DurableLedger:
             answered = known.answered
             if answered is None:
                 return None
+            if answered.seq < self.state.dropped:
+                raise LedgerError(
+                    "the answer to this request is no longer kept here, and there is no other",
+                    do="use the one that was sent, or ask again, as a new request",
+                )
             body = self._again(lambda: self._store.kept(answered.seq))
         if body is None or hashlib.sha256(body).hexdigest() != answered.sha256:
             raise LedgerError("the answer that was kept for this request was lost or changed")
@@ -263,6 +269,25 @@ class DurableLedger:
                     raise
                 time.sleep(0.2)
 
+    def drop_answers(self, at: str, reason: str, by: str) -> dict[str, int]:
+        """Stop keeping the answers and certificates of charges before a time; returns the bytes of each user.
+
+        That it is done is entered first: a crash in between leaves answers that are no longer given, for the next time.
+        """
+        freed: dict[str, int] = {}
+
+        def make(state: State) -> dict[str, Any]:
+            newer = self._store.newer_than(at)
+            # Not the newest entries, which the anchor may have to write again.
+            before = max(state.dropped, min(self.entries - 1, self.entries - 1 if newer is None else newer))
+            freed.update(self._store.sizes(state.dropped, before))
+            return {"type": "dropped", "before": before, "freed": freed, "reason": reason, "by": by}
+
+        self.decide(make)
+        with self._lock:
+            self._again(lambda: self._store.drop_kept(self.state.dropped))
+        return freed
+
     def rows(self) -> list[Row]:
         """All entries as stored."""
         return self._store.since(FIRST)
@@ -305,7 +330,7 @@ class DurableLedger:
 
     def check(self, found_right: Callable[[Checked], None], resume: Checked | None) -> Checked:
         """Check every entry, answer and checkpoint; see history.py."""
-        return check_history(self._store, found_right, resume)
+        return check_history(self._store, found_right, resume, self.state.dropped)
 
     def close(self) -> None:
         self._store.close()
@@ -324,27 +349,6 @@ def _may_be_answered(known: RequestEntry) -> None:
             "been sent, so there is no other, and it stays charged",
             do="ask again, as a new request",
         )
-
-
-@dataclass(frozen=True)
-class Room:
-    """The most bytes of an answer, and how many bytes may be kept for its user."""
-
-    answer: int = 0
-    most: int | None = None
-    beside: bytes | None = None  # the certificate, which is kept beside the charge
-
-    @property
-    def bytes(self) -> int:
-        return self.answer + len(self.beside or b"")
-
-    def check(self, kept: int) -> None:
-        if self.most is not None and kept > self.most:
-            raise LimitError(
-                f"bytes kept for you: {kept} with this request is over this jail's limit of {self.most}; "
-                "nothing was charged",
-                do="ask for less at once, or ask the curator for more room (privjail serve --kept-per-user)",
-            )
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,31 @@ class PostgresStore(Store):
             row = self._db().execute("SELECT answer FROM privjail_events WHERE seq = %s", (seq,)).fetchone()
         return None if row is None or row[0] is None else bytes(row[0])
 
+    def sizes(self, first: int, before: int) -> dict[str, int]:
+        query = (
+            "SELECT body::jsonb ->> 'user', sum(octet_length(answer))::bigint FROM privjail_events WHERE seq >= %s "
+            "AND seq < %s AND answer IS NOT NULL AND subject != %s GROUP BY 1"
+        )
+        with self._lock, self._guarded():
+            return dict(self._db().execute(query, (first, before, CHECKPOINT)).fetchall())
+
+    def newer_than(self, at: str) -> int | None:
+        query = (
+            "SELECT min(seq) FROM privjail_events WHERE body::jsonb ->> 'type' = 'charge' "
+            "AND (body::jsonb ->> 'at') COLLATE \"C\" >= %s"
+        )
+        with self._lock, self._guarded():
+            found: int | None = self._db().execute(query, (at,)).fetchone()[0]
+        return found
+
+    def drop_kept(self, before: int) -> None:
+        newest = self.newest_checkpoint() or 0
+        gone = "UPDATE privjail_events SET answer = NULL WHERE answer IS NOT NULL AND seq < %s AND seq != %s"
+        with self.writing():
+            self._conn.execute("ALTER TABLE privjail_events DISABLE TRIGGER privjail_keep")
+            self._conn.execute(gone, (before, newest))
+            self._conn.execute("ALTER TABLE privjail_events ENABLE TRIGGER privjail_keep")
+
     def renew_anchor(self) -> None:
         with self.writing():
             point = self.newest_checkpoint()

@@ -119,6 +119,7 @@ class State:
     rules: dict[Scope, Rule] = field(default_factory=dict)  # limits beside the budget
     used: dict[Scope, Used] = field(default_factory=dict)  # of the rules, in the newest day
     wishes: dict[int, Wish] = field(default_factory=dict)  # that are not decided yet
+    dropped: int = 0  # answers and certificates of entries before this one are no longer kept
     _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
@@ -282,6 +283,12 @@ class State:
     def _on_pardon(self, body: dict[str, Any]) -> None:
         """The curator has looked into a user's failures, and allows her requests again."""
         del self.failures[body["name"]]
+
+    def _on_dropped(self, body: dict[str, Any]) -> None:
+        """Old answers and certificates are no longer kept; what they took is free again for their users."""
+        self.dropped = body["before"]
+        for user, freed in body["freed"].items():
+            self.kept[user] = max(0, self.kept[user] - freed)
 
     def _on_lost(self, body: dict[str, Any]) -> None:
         """The machine ended before these answers were on disk; they may have been seen, so there is no other."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from os import fdatasync
 from pathlib import Path
 from typing import Any
 
-from privjail.faults import FILES, disk_fault
+from privjail.faults import FILES
 from privjail.server.ledger.anchor import UNSETTLED, Anchor, Note, machine_run, missing_entry
 from privjail.server.ledger.checkpoint import unpack as checkpoint_state
 from privjail.server.ledger.events import (
@@ -24,9 +24,10 @@ from privjail.server.ledger.events import (
     subject,
     unanswered,
 )
+from privjail.server.ledger.guarded import RESTORE, Guarded
 
 Row = tuple[Any, Any, Any]
-RESTORE = "put the newest complete copy of ledger.sqlite back: an older one would allow spent budget to be spent again"
+CHECK_DISK = "check the disk, then start the jail again"
 FIRST = -(2**63)  # before the first entry
 
 
@@ -81,6 +82,21 @@ class Store:
     def renew_anchor(self) -> None:
         """Write a new anchor for the newest entry, ignoring the old one. Only a curator may decide this."""
         raise TypeError
+
+    def sizes(self, first: int, before: int) -> dict[str, int]:
+        """How many bytes of answers and certificates are kept for each user, with entries of these numbers."""
+        raise TypeError
+
+    def newer_than(self, at: str) -> int | None:
+        """The number of the first charge that was made at this time or later."""
+        raise TypeError
+
+    def drop_kept(self, before: int) -> None:
+        """Remove what is kept with entries before one of them. The entries themselves stay as they are."""
+        raise TypeError
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on disk. Here it is when it is committed."""
 
     def close(self) -> None:
         raise TypeError
@@ -148,34 +164,6 @@ TABLES = (
 )
 
 
-class Guarded:
-    """SQLite's errors as ours. Only their names are shown: their texts may quote stored data."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, (json.JSONDecodeError, RecursionError)):
-            raise LedgerError("the ledger is damaged: an entry is not readable", do=RESTORE) from None
-        if isinstance(error, sqlite3.Error):
-            name = getattr(error, "sqlite_errorname", type(error).__name__)
-            raise self._explained(name) from None
-
-    def _explained(self, name: str) -> LedgerError:
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            wrong = f"the ledger cannot be written now ({name}): another process keeps it busy"
-            return LedgerError(wrong, do="try again; if it stays so, look for a process that hangs")
-        if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
-            fault = disk_fault(self._folder)
-            if fault is not None:
-                return LedgerError(f"the ledger cannot be written now ({name}): its folder {fault[0]}", do=fault[1])
-            return LedgerError(f"the ledger cannot be written now ({name})", do="check its disk and its files' modes")
-        return LedgerError(f"the ledger's database is damaged ({name})", do=RESTORE)
-
-
 class SQLiteStore(Store):
     """An SQLite file with a write-ahead log. Entries are synced to disk when they are committed, except answers.
 
@@ -189,6 +177,9 @@ class SQLiteStore(Store):
         self._anchor = Anchor(folder)
         self._lock, self._guarded = threading.RLock(), Guarded(folder)
         self._safe = 0  # the newest entry that is known to be on disk
+        self._committed = 0  # the newest entry that is known to be in the database
+        self._syncing = threading.Lock()
+        self._failed = ""  # why a sync failed: nothing is charged any more
         self._run = ""  # written into notes instead of the machine's run, if set
         self._version: int | None = None  # SQLite's counter of changes by other connections
         path = self._path = (folder / "ledger.sqlite").absolute()
@@ -273,7 +264,10 @@ class SQLiteStore(Store):
         except FileNotFoundError:
             return
         try:
-            os.fsync(fd)
+            fdatasync(fd)
+        except OSError as e:
+            self._failed = f"the ledger cannot be synced to its disk: {e.strerror}"
+            raise LedgerError(self._failed, do=CHECK_DISK) from None
         finally:
             os.close(fd)
 
@@ -284,8 +278,26 @@ class SQLiteStore(Store):
                 return []  # nobody else has written
             found = super().news()
             self._version = version
-            self._safe = max([self._safe, *(e.seq for e in found if e.body.get("type") != "answer")])
+            if found:
+                self._committed = found[-1].seq
+            if any(event.body.get("type") != "answer" for event in found):
+                self.sync()  # whoever wrote them may not have done so yet
             return found
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on disk. Threads that wait together share one sync.
+
+        Whoever holds the lock syncs for all that was committed before; those behind it find theirs done.
+        """
+        wanted = self._committed
+        with self._syncing, self._guarded:
+            if self._safe >= wanted:
+                return
+            if self._failed:  # the system may have dropped what it could not write, and say nothing the next time
+                raise LedgerError(self._failed, do=CHECK_DISK)
+            done = self._committed
+            self._sync_log()
+            self._safe = max(self._safe, done)
 
     @contextlib.contextmanager
     def writing(self, synced: bool = True) -> Iterator[Writing]:
@@ -305,8 +317,10 @@ class SQLiteStore(Store):
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-            if sync and writing.appended and self.last is not None:
-                self._safe = self.last.seq
+            if writing.appended and self.last is not None:
+                self._committed = self.last.seq
+                if sync:
+                    self._safe = max(self._safe, self._committed)
 
     def _insert(self, event: Event, answer: bytes | None) -> None:
         about = subject(event.body)
@@ -351,6 +365,33 @@ class SQLiteStore(Store):
         with self._lock, self._guarded:
             row = self._db.execute("SELECT answer FROM events WHERE seq = ?", (seq,)).fetchone()
         return None if row is None or row[0] is None else bytes(row[0])
+
+    def sizes(self, first: int, before: int) -> dict[str, int]:
+        query = (
+            "SELECT json_extract(body, '$.user'), sum(length(answer)) FROM events WHERE seq >= ? AND seq < ? "
+            "AND answer IS NOT NULL AND subject != ? GROUP BY 1"
+        )
+        with self._lock, self._guarded:
+            return dict(self._db.execute(query, (first, before, CHECKPOINT)).fetchall())
+
+    def newer_than(self, at: str) -> int | None:
+        query = (
+            "SELECT min(seq) FROM events WHERE json_extract(body, '$.type') = 'charge' "
+            "AND json_extract(body, '$.at') >= ?"
+        )
+        with self._lock, self._guarded:
+            found: int | None = self._db.execute(query, (at,)).fetchone()[0]
+        return found
+
+    def drop_kept(self, before: int) -> None:
+        newest = self.newest_checkpoint() or 0
+        with self.writing(), self._guarded:
+            self._db.execute("DROP TRIGGER events_UPDATE")
+            gone = "UPDATE events SET answer = NULL WHERE answer IS NOT NULL AND seq < ? AND seq != ?"
+            self._db.execute(gone, (before, newest))
+            self._db.execute(next(each for each in TABLES if "events_UPDATE" in each))
+        with self._lock, self._guarded:
+            self._db.execute("VACUUM")
 
     def renew_anchor(self) -> None:
         with self.writing():
