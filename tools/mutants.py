@@ -33,11 +33,12 @@ from mutating.lines import Tests, know, say  # noqa: E402
 TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker",
            "server/ledger/state.py", "server/ledger/charging.py", "server/wire/decode.py")  # fmt: skip
 CHECKER = [f"tests/verify/test_{name}.py" for name in (
-    "checker_operations", "checker_rules", "forged", "forged_claims", "forged_types", "mutants_of_the_checker",
+    "checker_operations", "checker_rules", "forged", "forged_claims", "forged_types", "forged_samples",
     "checker", "certificates")]  # fmt: skip
 # Tests that do not have the name of the file that they are about. The first are run first.
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
+    "verify/checker/places.py": ["tests/verify/test_forged_samples.py"],
     "verify/checker/": CHECKER,
     "server/wire/": ["tests/server/test_messages.py", "tests/server/test_lists.py", "tests/server/test_wire.py"],
     "server/ledger/charging.py": ["tests/server/test_charging.py", "tests/server/test_state.py"],

@@ -28,6 +28,8 @@ CONDITIONS = {
     "not a threshold": lambda df: ~(df["height"] > 1.5),
     "two conditions": lambda df: (df["city"] == "Kobe") & (df["height"] > 1.5),
     "two columns": lambda df: (df["city"] == "Kobe") | (df["age"] == 7),
+    "one age": lambda df: df["age"] == 7,
+    "one height": lambda df: df["height"] == 1.5,
     "many ages": lambda df: df["age"].isin(range(100)),
     "all but a few ages": lambda df: ~df["age"].isin([1, 2]),
 }
