@@ -98,3 +98,14 @@ def test_two_places_would_count_for_less() -> None:
     """Why: the charges of the two certificates above, each counted at its own place, are less than their true loss."""
     one, rate = Fraction(1), Fraction(1, 10)
     assert 2 * amplified(one, rate) < amplified(2 * one, rate)
+
+
+@pytest.mark.filterwarnings("ignore")  # that such a sample costs as much as all rows
+def test_a_sample_of_users_with_two_rows_lies_where_its_rows_do() -> None:
+    frame = pandas.DataFrame({"age": [30, 77], "city": ["Kobe", "Nara"], "height": [1.5, 1.7], "who": ["a", "b"]})
+    schema = {**SCHEMA, "who": {"type": "string"}}
+    visits = pd.from_frame(frame, "visits", schema, unit="who", max_rows_per_unit=2)
+    made = certificate(visits.sample(frac=0.1))
+
+    assert not any("sample" in cell for cell in made["cells"])
+    assert check(made).verdict == "ok"
