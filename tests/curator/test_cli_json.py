@@ -60,7 +60,7 @@ RUNS = [
     ("freeze", ["census", "--reason", "x"]), ("unfreeze", ["census", "--reason", "x"]), ("requests", []),
     ("requests", ["--decline", "WISH", "--reason", "no"]), ("alerts", ["--command", "true", "--test"]), ("alerts", []),
     ("example", ["census"]), ("example", ["census", "--off"]), ("revoke", ["bob", "--dataset", "census"]), ("log", []), ("log", ["--security"]), ("verify", []), ("doctor", []),
-    ("backup", ["a.backup"]), ("restore", ["a.backup", "again", "--reason", "a test"]), ("rotate", []), ("upgrade", []),
+    ("backup", ["a.backup"]), ("restore", ["a.backup", "again", "--reason", "a test"]), ("rotate", []), ("compact", ["--older-than", "9", "--reason", "tidy"]), ("upgrade", []),
 ]  # fmt: skip
 NOT_RUN = {"login", "renew"}  # these need a console: see console/test_devices.py
 

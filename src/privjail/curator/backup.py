@@ -264,8 +264,8 @@ def _into_postgres(place: Path, url: str, head: Head) -> None:
                 rows.executemany("INSERT INTO privjail_events VALUES (%s, %s, %s, %s, %s)", each)
         elif not _interrupted(db, head):
             raise DPError("the database has a ledger already", do="name an empty database, or put that one away first")
-    for each in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm", "anchor.0", "anchor.1"):
-        (place / each).unlink(missing_ok=True)
+    for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm", "anchor.0", "anchor.1"):
+        (place / name).unlink(missing_ok=True)
     _set_ledger(place, url)
     _renewed(PostgresStore(url, place))
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.jail import HERE, Json, Where, _folder
-from privjail.curator.cli.show import done, dumps, notes, out, quiet, told
+from privjail.curator.cli.jail import HERE, Where, _folder
+from privjail.curator.cli.show import Json, done, dumps, notes, out, quiet, told
 from privjail.errors import DPError
 
 

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from privjail.curator.cli.jail import HERE, DatasetName, Json, Reason, Where, _folder
-from privjail.curator.cli.show import done, dumps, quiet, show, told
+from privjail.curator.cli.jail import HERE, DatasetName, Reason, Where, _folder
+from privjail.curator.cli.show import Json, done, dumps, quiet, show, told
 from privjail.errors import DPError
 from privjail.faults import safe_url
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.jail import HERE, Json, Where, _folder
-from privjail.curator.cli.show import cell, dumps, out, plain, quiet
+from privjail.curator.cli.jail import HERE, Where, _folder
+from privjail.curator.cli.show import Json, cell, dumps, out, plain, quiet
 from privjail.distribution import __version__
 
 COLUMNS = ["entry", "at", "what", "who", "details", "by", "reason"]
