@@ -18,7 +18,7 @@ from privjail.curator.checks import check_open, need_reason
 from privjail.curator.folder import JailFolder
 from privjail.curator.given import limit_under
 from privjail.errors import PlanError
-from privjail.plan.domain import BoolDomain, CategoryDomain, Numeric
+from privjail.plan.domain import BoolDomain, CategoryDomain, FloatDomain, IntDomain
 from privjail.server.ledger.events import texts
 from privjail.server.ledger.state import State
 
@@ -101,7 +101,9 @@ def _synthesized(connection: Any, dataset: str, price: dict[str, Any], rows: int
 
 
 def _finite(domain: Any) -> bool:
-    return isinstance(domain, (BoolDomain, CategoryDomain)) or (isinstance(domain, Numeric) and domain.bounded)
+    """Whether a column can be counted in bins: dates cannot yet."""
+    ranged = isinstance(domain, (IntDomain, FloatDomain)) and domain.bounded
+    return ranged or isinstance(domain, (BoolDomain, CategoryDomain))
 
 
 def _check_rows(rows: int) -> None:
