@@ -88,8 +88,8 @@ bench-histograms: $(READY)  ## accuracy and intervals of private histograms; wri
 audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random certificates and every broken rule
 	$(BIN)/python -m pytest tests/verify/test_audit.py tests/verify/test_checker.py tests/verify/test_certificates.py
 
-SAMPLE ?= 200
-mutants: $(READY)  ## change one thing in the trusted code at a time, and see whether a test notices (SAMPLE=200)
+SAMPLE ?= 600
+mutants: $(READY)  ## change one thing in the trusted code at a time, and see whether a test notices (SAMPLE=600)
 	$(BIN)/python tools/mutants.py --sample $(SAMPLE)
 
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md

@@ -16,7 +16,7 @@ there is, and its errors are known exactly. Whoever asks single bins only spends
 only, on sums. Below, s of ε goes to single bins and the rest to blocks of the size that is best for ranges. Errors of
 single bins are relative to those with all of ε (Identity), errors of prefixes and random ranges to `block_tree for
 ranges` without smoothing. No number is computed from data. **Within 5 % of Identity on bins needs s ≥ 0.95, and then
-prefixes have {worst} times the error**: among sums of nested blocks there is no release that is as good as the best of
+prefixes have {worst} times the error**: among releases of bins and blocks of one size none is as good as the best of
 all algorithms in both respects on rough data. So the choice is made by what will be asked: `bins`, `ranges`, or `both`
 in between.
 

@@ -1,263 +1,162 @@
 """Change one thing in the trusted code at a time, and see whether a test notices.
 
-    python tools/mutants.py --sample 200          # 200 random changes, or go on where the last run stopped
+    python tools/mutants.py --sample 600          # 600 changes, evenly over all files; goes on where it stopped
     python tools/mutants.py src/privjail/ops/rows/slice.py
     python tools/mutants.py --show                # what no test noticed, so far
+    python tools/mutants.py --page                # write docs/mutants.md
 
-A *mutant* is a copy of src/ with one small change: another comparison, `all` for `any`, a constant off by one, a
-statement left out. The tests beside the changed file are run until one fails; with --wide those of its folder, too.
-What no test notices is printed: it is either the same program in other words (write its name into
-tools/equivalent_mutants.txt, and why), or a test is missing. src/ itself is never changed. Results are kept in
-build/mutants.jsonl: a mutant that was noticed is not tried again, one that survived is.
+A *mutant* is the library with one small change: another comparison, `all` for `any`, a constant off by one, a
+statement left out. The tests that run the changed line are run until one fails: those beside the changed file first, on
+few examples, with a fixed seed; then more of them, on more examples. What no test notices is printed: it is either the
+same program in other words (write its name into tools/equivalent_mutants.txt, and why), or a test is missing. No file
+under src/ is changed. Results are kept in build/mutants.jsonl: a mutant that was noticed is not tried again, one that
+survived is if a test has changed since. See tools/mutating/forks.py for how it is made cheap.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
-import json
 import os
 import random
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-HOME = Path(__file__).resolve().parent.parent
-RESULTS = HOME / "build" / "mutants.jsonl"
-EQUIVALENT = HOME / "tools" / "equivalent_mutants.txt"
-PACKAGE = Path("src/privjail")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from mutating import results  # noqa: E402
+from mutating.changes import HOME, ROOT, Mutant, mutants_of, spread  # noqa: E402
+from mutating.forks import EXAMPLES, import_packages, in_child, noticed, prepare  # noqa: E402
+from mutating.lines import Tests, know, say  # noqa: E402
+
 # Where claims are made. What only works on released numbers, or only speaks, is not among it.
 TRUSTED = ("plan", "ops", "mechanisms", "budget", "release.py", "verify/checker",
-           "server/ledger/state.py", "server/ledger/charging.py", "server/wire/decode.py",
-           *(f"histograms/{name}.py" for name in (
-               "counts", "deviations", "choice", "dawa", "php", "structure_first", "partition", "ahp", "buckets",
-               "relation", "identity", "hierarchy", "wavelet")))  # fmt: skip
+           "server/ledger/state.py", "server/ledger/charging.py", "server/wire/decode.py")  # fmt: skip
+CHECKER = [f"tests/verify/test_{name}.py" for name in (
+    "checker_operations", "checker_rules", "forged", "forged_claims", "forged_types", "forged_samples",
+    "checker", "certificates")]  # fmt: skip
 # Tests that do not have the name of the file that they are about. The first are run first.
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
-    **{
-        f"verify/checker/{path.name}": [
-            f"tests/verify/test_{name}.py"
-            for name in ("checker_operations", "checker_rules", "forged", "forged_claims", "forged_types")
-        ]
-        for path in (HOME / PACKAGE / "verify/checker").glob("*.py")
-    },
-    "server/wire/decode.py": [
-        "tests/server/test_decode.py",
-        "tests/server/test_messages.py",
-        "tests/server/test_lists.py",
-    ],
-    "server/ledger/state.py": ["tests/server/test_state.py", "tests/server/test_ledger.py"],
+    "verify/checker/places.py": ["tests/verify/test_forged_samples.py"],
+    "verify/checker/": CHECKER,
+    "server/wire/": ["tests/server/test_messages.py", "tests/server/test_lists.py", "tests/server/test_wire.py"],
+    "server/ledger/charging.py": ["tests/server/test_charging.py", "tests/server/test_state.py"],
+    "server/ledger/state.py": ["tests/server/test_state.py",
+                               "tests/server/test_blocks.py", "tests/server/test_samples.py"],
     "mechanisms/noise.py": ["tests/mechanisms/test_samplers.py"],
+    "mechanisms/weights.py": ["tests/mechanisms/test_choice.py", "tests/mechanisms/test_exponential.py"],
     "mechanisms/mechanism.py": ["tests/mechanisms/test_grids.py", "tests/laws/test_mechanisms.py"],
+    "mechanisms/": [f"tests/mechanisms/test_{name}.py" for name in (
+        "laplace", "gaussian", "grids", "choice", "samplers")],
     "budget/ledger.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
-    "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_numbers.py"],
+    "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_combine.py"],
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
     "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],
-    "plan/expr.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_filter.py"],
+    "plan/expr.py": ["tests/plan/test_rows.py", "tests/ops/test_arithmetic.py", "tests/ops/test_filter.py"],
+    "plan/": ["tests/plan/test_node.py", "tests/plan/test_rows.py"],
+    "ops/rows/deciding.py": ["tests/ops/test_filter.py"],
+    "ops/columns/characters.py": ["tests/ops/test_text.py", "tests/ops/test_pattern.py"],
     "ops/polars_types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
-}
-FOLDERS = {
-    "plan": ["tests/plan", "tests/ops"], "ops": ["tests/ops", "tests/laws"],
-    "release.py": ["tests/budget", "tests/attacks"],
+    "ops/": ["tests/ops/test_filter.py", "tests/ops/test_arithmetic.py", "tests/laws/test_registry.py"],
 }  # fmt: skip
-HISTOGRAMS = ["tests/histograms/test_exactness.py", "tests/histograms/test_privacy.py"]
-UNSEEN = {"text", "spell_out", "quotes", "shown", "__str__", "__repr__", "_whose", "fold"}  # words for people
-SECONDS = 240  # for all tests of one mutant: one that runs so long is noticed, too
-
-COMPARED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-            ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}  # fmt: skip
-COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
-            ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}  # fmt: skip
-CALLED = {"any": "all", "all": "any", "min": "max", "max": "min", "ceil": "floor", "floor": "ceil", "sorted": "list"}
+__all__ = ["mutants_of", "spread"]
+FIRST, THEN = 4.0, 25.0  # seconds of tests, on few and on more examples
+MORE = 60
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change: the text between two places of a file, and what stands there instead."""
-
-    path: str  # below src/privjail
-    line: int
-    begin: int  # in bytes
-    end: int
-    before: str
-    after: str
-
-    @property
-    def name(self) -> str:
-        """The same as long as the line is the same, wherever it moves to."""
-        source = (HOME / PACKAGE / self.path).read_bytes()
-        start = source.rfind(b"\n", 0, self.begin) + 1
-        stop = source.find(b"\n", self.end)
-        at = f"{self.path}|{source[start:stop].decode()}|{self.begin - start}|{self.after}"
-        return hashlib.sha256(at.encode()).hexdigest()[:12]
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.before!r} → {self.after!r}"
-
-
-def changes(node: ast.AST) -> Iterator[ast.AST | str]:
-    """What else could stand in the place of a node."""
-    match node:
-        case ast.Compare(ops=[op]) if type(op) in COMPARED:
-            yield ast.Compare(node.left, [COMPARED[type(op)]()], node.comparators)
-        case ast.BoolOp(op=op, values=values):
-            yield ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
-            yield from values[:1] + values[-1:]
-        case ast.BinOp(op=op) if type(op) in COMPUTED and not isinstance(node.left, ast.JoinedStr):
-            yield ast.BinOp(node.left, COMPUTED[type(op)](), node.right)
-        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield operand
-        case ast.Call(func=ast.Name(id=name)) if name in CALLED:
-            yield ast.Call(ast.Name(CALLED[name]), node.args, node.keywords)
-        case ast.Constant(value=bool() as value):
-            yield str(not value)
-        case ast.Constant(value=int() as value):
-            yield f"({value + 1})"
-            yield f"({value - 1})"
-        case ast.IfExp():
-            yield node.body
-            yield node.orelse
-        case ast.Expr(value=ast.Call()) | ast.Raise() | ast.AugAssign():
-            yield "pass"
-
-
-def mutants_of(path: str) -> list[Mutant]:
-    """Every change of a file."""
-    source = (HOME / PACKAGE / path).read_bytes()
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    found: list[Mutant] = []
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in UNSEEN:
-            return
-        for change in changes(node) if hasattr(node, "end_col_offset") else ():
-            begin = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-            end = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
-            after = change if isinstance(change, str) else f"({ast.unparse(ast.fix_missing_locations(change))})"
-            found.append(Mutant(path, node.lineno, begin, end, source[begin:end].decode(), after))  # type: ignore[attr-defined]
-        for field, value in ast.iter_fields(node):
-            if field in ("annotation", "returns", "decorator_list", "exc") or isinstance(node, ast.JoinedStr):
-                continue  # types and texts
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    visit(child)
-
-    visit(ast.parse(source))
-    return found
-
-
-def tests_of(path: str) -> tuple[list[str], list[str]]:
-    """The tests beside a file, and those of its folder."""
+def tests_beside(path: str) -> list[str]:
+    """The files of tests that belong to a file: that of the same name, and those that are named above."""
     file = Path(path)
-    own = BESIDE.get(path, [f"tests/{file.parts[0]}/test_{file.stem.strip('_')}.py"])
-    beside = HISTOGRAMS if file.parts[0] == "histograms" else [test for test in own if (HOME / test).exists()]
-    wide = FOLDERS.get(file.parts[0], [f"tests/{file.parts[0]}"])
-    return beside or wide, wide
+    same = f"tests/{file.parts[0]}/test_{file.stem.strip('_')}.py"
+    folders = [place for place in BESIDE if place.endswith("/") and path.startswith(place)]
+    named = BESIDE.get(path) or (BESIDE[max(folders, key=len)] if folders else [])
+    return [test for test in dict.fromkeys([same, *named]) if (HOME / test).exists()]
 
 
-def noticed(mutant: Mutant, tree: Path, wide: bool) -> str:
-    """ "beside", "elsewhere" or "survived": which tests failed with this change, if any."""
-    place, source = tree / "privjail" / mutant.path, (HOME / PACKAGE / mutant.path).read_bytes()
-    place.write_bytes(source[: mutant.begin] + mutant.after.encode() + source[mutant.end :])
-    try:
-        left = time.monotonic() + SECONDS
-        for where, tests in zip(("beside", "elsewhere"), tests_of(mutant.path), strict=True):
-            if (where == "beside" or wide) and not passes(tests, tree, left - time.monotonic()):
-                return where
-        return "survived"
-    finally:
-        place.write_bytes(source)
+def tried(mutant: Mutant, tests: Any, live: bool) -> dict[str, Any]:
+    """Which test noticed a change, if any."""
+    beside, told = tests_beside(mutant.path), {}
+    for seconds, files, examples in ((FIRST, 3, EXAMPLES), (THEN, 8, MORE)):
+        if mutant.inside and mutant.path not in tests.changed:
+            wanted = tests.of(mutant.path, mutant.line, mutant.last, beside, seconds, files)
+        else:
+            wanted = tests.of_files(beside, 2 * seconds)
+        if not wanted:
+            continue
+        found = in_child(lambda w=wanted, e=examples: noticed(mutant, w, e, live))  # type: ignore[misc]
+        if found is None or "failed" in found:
+            return {"found": "noticed", "by": "(it ends or never ends)" if found is None else found["failed"]}
+        if found.get("again"):
+            return found
+        if found["by"]:
+            return {"found": "noticed", "by": found["by"]}
+        told = {"ran": found["ran"]}
+    return {"found": "survived", "by": None, "ran": 0, **told}
 
 
-def passes(tests: list[str], tree: Path, seconds: float) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider",
-               "-p", "no:randomly", "-m", "not slow", *tests]  # fmt: skip
-    env = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
-        command, cwd=HOME, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        return process.wait(max(1.0, seconds)) == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+class Run:
+    """Tries every change that is not known yet: those inside functions first, file by file."""
 
+    def __init__(self, chosen: list[Mutant], seed: int) -> None:
+        self.paths = sorted({mutant.path for mutant in chosen})
+        random.Random(seed).shuffle(self.paths)  # so that a run that is stopped early has seen files of all folders
+        self.marks = {path: results.mark(tests_beside(path)) for path in self.paths}
+        self.waiting = [m for m in chosen if results.is_open(m.name, self.marks[m.path])]
+        print(f"{len(chosen)} mutants, {len(self.waiting)} of them to be tried", flush=True)
 
-def known() -> dict[str, dict[str, str]]:
-    if not RESULTS.exists():
-        return {}
-    return {each["name"]: each for each in map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())}
+    def of(self, path: str, inside: bool) -> list[Mutant]:
+        return [each for each in self.waiting if each.path == path and each.inside == inside]
 
+    def everything(self) -> None:
+        import_packages()
+        again = in_child(self.inside, 10**6)
+        if again is None or isinstance(again, dict):
+            raise SystemExit(f"stopped: {again}. Run it again; it goes on from here.")
+        for path in self.paths:
+            outside = self.of(path, False) + [each for each in self.of(path, True) if each.name in again]
+            tests = Tests(know(tests_beside(path))) if outside else None
+            for mutant in outside:
+                self.note(mutant, tried(mutant, tests, live=False))
 
-def equivalent() -> set[str]:
-    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines() if EQUIVALENT.exists() else []
-    return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+    def inside(self) -> list[str]:
+        """In a child that has imported the library: the changes inside functions. Returns those that need more."""
+        prepare(self.paths)
+        again = []
+        for path in self.paths:
+            wanted = self.of(path, True)
+            tests = Tests(know(tests_beside(path))) if wanted else None
+            for mutant in wanted:
+                found = tried(mutant, tests, live=True)
+                if found.get("again"):
+                    again.append(mutant.name)
+                else:
+                    self.note(mutant, found)
+        return again
 
-
-def run(chosen: list[Mutant], wide: bool) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    done = known()
-    with tempfile.TemporaryDirectory(prefix="privjail-mutants-") as scratch:
-        tree = Path(scratch) / "src"
-        shutil.copytree(HOME / "src", tree, ignore=shutil.ignore_patterns("__pycache__"))
-        sound: set[str] = set()  # tests that pass without any change
-        for i, mutant in enumerate(chosen, start=1):
-            if done.get(mutant.name, {"found": "survived"})["found"] != "survived":
-                continue
-            found = noticed(mutant, tree, wide)
-            if found != "survived" and mutant.path not in sound:
-                if not passes(tests_of(mutant.path)[0], tree, 4 * SECONDS):
-                    raise SystemExit(f"these tests fail without any change: {' '.join(tests_of(mutant.path)[0])}")
-                sound.add(mutant.path)
-            print(f"{i}/{len(chosen)} {found:9} {mutant.name} {mutant}", flush=True)
-            with RESULTS.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"name": mutant.name, "found": found, **asdict(mutant)}) + "\n")
-
-
-def show() -> None:
-    """The survivors, and how many mutants there were."""
-    same, counted = equivalent(), Counter[str]()
-    for each in known().values():
-        found = "equivalent" if each["found"] == "survived" and each["name"] in same else each["found"]
-        counted[found] += 1
-        if found == "survived":
-            print(f"{each['name']} {each['path']}:{each['line']}: {each['before']!r} → {each['after']!r}")
-    print(f"{sum(counted.values())} mutants: {', '.join(f'{n} {what}' for what, n in sorted(counted.items()))}")
+    def note(self, mutant: Mutant, found: dict[str, Any]) -> None:
+        results.add({"name": mutant.name, **asdict(mutant), **found, "mark": self.marks[mutant.path]})
+        say(f"{found['found']:8} {mutant.name} {mutant}  {found['by'] or ''}")
 
 
 def main() -> None:
+    os.environ |= {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", help="files or folders below src/privjail (all trusted code if none)")
-    parser.add_argument("--sample", type=int, help="so many at random")
+    parser.add_argument("--sample", type=int, help="so many, spread evenly over the files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="print what survived, and run nothing")
-    parser.add_argument("--wide", action="store_true", help="also run the tests of the whole folder")
+    parser.add_argument("--page", action="store_true", help="write docs/mutants.md, and run nothing")
     given = parser.parse_args()
-    if given.show:
-        show()
-        return
-    root = HOME / PACKAGE
-    places = [Path(path).resolve() for path in given.paths] or [root / path for path in TRUSTED]
+    places = [Path(path).resolve() for path in given.paths] or [ROOT / path for path in TRUSTED]
     files = sorted(f for place in places for f in ([place] if place.is_file() else place.rglob("*.py")))
-    found = [mutant for file in files for mutant in mutants_of(str(file.relative_to(root)))]
-    if given.sample is not None:
-        found = random.Random(given.seed).sample(found, min(given.sample, len(found)))
-    run(found, given.wide)
-    show()
+    paths = [str(file.relative_to(ROOT)) for file in files]
+    chosen = spread(paths, given.sample, given.seed)
+    if not (given.show or given.page):
+        Run(chosen, given.seed).everything()
+    results.show(chosen)
+    if given.page:
+        results.write_page(chosen, given.seed)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from privjail.errors import (  # noqa: E402
     RowsError,
     SchemaError,
 )
+from privjail.made_up_rows import made_up  # noqa: E402
 from privjail.notebook import short_tracebacks  # noqa: E402
 from privjail.numpy.array import clip_norm, normalize  # noqa: E402
 from privjail.population import Population, population  # noqa: E402
@@ -92,6 +93,7 @@ __all__ = [
     "interval",
     "key_threshold",
     "laplace_mechanism",
+    "made_up",
     "max",
     "min",
     "noisy_max",

@@ -174,6 +174,15 @@ class Connection:
             self._opened[name] = Source(facts.from_wire(message))
         return self._opened[name]
 
+    def example(self, name: str) -> Any:
+        """The made-up rows of a data set that its curator allows, as the jail sent them."""
+
+        def described() -> Any:
+            request = self._pb.DescribeRequest(session=self._session, name=name, example=True)
+            return self._call("Describe", request, self._pb.Dataset)
+
+        return self._in_session(described)
+
     def release(self, asks: list[Query], request: bytes | None = None, block: Block | None = None) -> list[Any]:
         """One round trip: the nodes that the jail does not know yet, and the request.
 

@@ -7,10 +7,12 @@ import os
 import re
 import socket
 import sqlite3
+import urllib.parse
 from pathlib import Path
 
 from privjail.errors import DPError
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")  # names of this machine, to itself
 UNBOUND = re.compile(r"Failed to bind to address (.+):(\d+)")  # gRPC's words
 LITTLE = 64 * 1024  # bytes: less than an entry of the ledger and its log need
 
@@ -79,6 +81,16 @@ def disk_fault(folder: Path) -> tuple[str, str] | None:
     if disk.f_bavail * disk.f_frsize < LITTLE or (disk.f_files and not disk.f_favail):
         return FULL
     return None if os.access(folder, os.W_OK | os.X_OK) else FORBIDDEN
+
+
+def safe_url(url: str) -> bool:
+    """Whether a web address is reached through TLS, or is on this machine."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK))
 
 
 def check_listen(host: str, port: int, what: str) -> None:

@@ -28,6 +28,6 @@ def errors_as_messages(notes: Console) -> Iterator[None]:
         wrong = error if isinstance(error, DPError) else explained(error)
         if wrong is None:
             raise
-        notes.print(f"[bold red]{type(wrong).__name__}[/]", end=": ")
+        notes.print("[bold red]privjail: error[/]", end=": ")
         notes.print(plain(str(wrong)), markup=False, highlight=False)
         raise typer.Exit(2) from None

@@ -120,3 +120,8 @@ def test_public_numbers_may_be_zero_or_negative_but_finite() -> None:
     assert exact(-0.3) == Fraction(-3, 10) and exact(0) == 0
     with pytest.raises(BudgetError):
         exact(math.nan)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 2), Fraction(999, 1000)])
+def test_a_delta_between_0_and_1_is_taken_as_it_is(delta: Fraction) -> None:
+    assert probability(delta) == delta

@@ -106,8 +106,8 @@ def test_a_restore_of_an_older_state_is_noticed(tmp_path):
             restore(tmp_path / f"{name}.backup", tmp_path / f"elsewhere-{name}")
     with pytest.raises(LedgerError, match="not at the entry that you gave"):
         restore(tmp_path / "old.backup", tmp_path / "elsewhere", expect=str(head))
-    found, newest = restore(tmp_path / "new.backup", tmp_path / "elsewhere", expect=str(head))
-    assert newest and not found.state.frozen
+    found, newest = restore(tmp_path / "new.backup", tmp_path / "elsewhere", expect=str(head), reason="a new machine")
+    assert not newest and set(found.state.frozen) == {"census"}  # an entry that was noted does not show it
     found.ledger.close()
     stale, newest = restore(tmp_path / "old.backup", tmp_path / "jail", reason="the disk is gone")
     assert not newest and set(stale.state.frozen) == {"census"}
@@ -174,11 +174,18 @@ def test_a_backup_of_postgresql_restores_there_and_in_a_file(tmp_path, postgres)
     before = spent(folder)
     folder.ledger.close()
     for place, to in (("file", None), ("database", other)):
-        found, newest = restore(tmp_path / "a.backup", tmp_path / place, expect=str(head), ledger_url=to)
-        assert newest and spent(found) == before and found.check().seq > head.seq
+        found, newest = restore(tmp_path / "a.backup", tmp_path / place, "moved", str(head), ledger_url=to)
+        assert not newest and spent(found) == before and found.check().seq > head.seq
+        assert set(found.state.frozen) == {"census"}
         found.ledger.close()
     with pytest.raises(DPError, match="has a ledger already"):
-        restore(tmp_path / "a.backup", tmp_path / "third", expect=str(head), ledger_url=url)
+        restore(tmp_path / "a.backup", tmp_path / "third", "moved", str(head), ledger_url=url)
+    shutil.rmtree(tmp_path / "database")  # a restore that stopped after it had filled the database goes on
+    found, _ = restore(tmp_path / "a.backup", tmp_path / "database", "moved", str(head), ledger_url=other)
+    assert spent(found) == before and set(found.state.frozen) == {"census"}
+    found.ledger.close()
+    with pytest.raises(DPError, match="needs a reason"):  # its own anchors show nothing: others may write to its ledger
+        restore(tmp_path / "a.backup", tmp_path / "jail", expect=str(head))
 
 
 def old_layout(where):

@@ -94,9 +94,9 @@ def test_from_nothing_to_a_served_jail(run: Run, files: Path) -> None:
     assert "█████" in table and "50%" in table and "ann" in table
     budgets = {(b["scope"], b["who"]): (b["spent"], b["limit"]) for b in json.loads(run("budget", "--json").stdout)}
     assert budgets == {
-        ("dataset", ""): ("0.25", "5"),
-        ("group", "team"): ("0.25", "2"),
-        ("user", "ann"): ("0.25", "0.5"),
+        ("dataset", ""): ({"epsilon": "1/4"}, {"epsilon": "5"}),
+        ("group", "team"): ({"epsilon": "1/4"}, {"epsilon": "2"}),
+        ("user", "ann"): ({"epsilon": "1/4"}, {"epsilon": "1/2"}),
     }
     log = json.loads(run("log", "--json").stdout)
     assert [e["what"] for e in log] == [
@@ -104,7 +104,7 @@ def test_from_nothing_to_a_served_jail(run: Run, files: Path) -> None:
     ]  # fmt: skip
     assert log[-1]["details"].startswith("people: 1/4 for ")
     assert [u["name"] for u in json.loads(run("user", "list", "--json").stdout)] == ["ann", "bob"]
-    assert json.loads(run("group", "list", "--json").stdout) == [{"name": "team", "members": "ann, bob"}]
+    assert json.loads(run("group", "list", "--json").stdout) == [{"name": "team", "members": ["ann", "bob"]}]
     assert json.loads(run("dataset", "list", "--json").stdout)[0]["unit"] == "a row"
     whole = json.loads(run("verify", "--json").stdout)
     run("verify", "--expect", whole["head"])
@@ -279,8 +279,8 @@ def test_a_damaged_jail_says_so(run: Run, made: JailFolder, files: Path) -> None
     anchors = [files / "jail" / f"anchor.{i}" for i in (0, 1)]
     for path in anchors:
         path.write_bytes(b"?")
-    assert "LedgerError: the ledger's anchor is damaged" in run("budget", ok=False).stderr
-    assert "LedgerError" in run("serve", "--port", str(free_port()), ok=False).stderr
+    assert "privjail: error: the ledger's anchor is damaged" in run("budget", ok=False).stderr
+    assert "privjail: error: the ledger" in run("serve", "--port", str(free_port()), ok=False).stderr
     run("verify", "--renew-anchor", "--reason", "a disk fault")
     assert "a disk fault" in run("log").stdout
     (files / "jail" / "jail.json").write_text("{")

@@ -55,7 +55,7 @@ def test_the_commands_from_keys_to_range_queries(tmp_path: Path) -> None:
     assert "8 bins" in published and "epsilon: 1.5" in published
     assert "0 … 3" in answers and "2 … 2" in answers and "0 … 3" in offline
     assert "0.95 of the time between" in answers and "± standard error" in plain
-    assert dear.returncode == 2 and "BudgetExceeded" in dear.stderr
+    assert dear.returncode == 2 and "privjail: error: " in dear.stderr
     assert "40 submissions" in state and "3/2 of 2" in state
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hypothesis import given as every
 
 from privjail.engines.engine import Engine
+from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.function import Function
+from privjail.ops.columns.isin import IsIn
 from privjail.ops.columns.text import Text
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
@@ -103,6 +105,15 @@ def check_program(make: MakeEngine, seed: int, most: int = 6) -> int:
 def test_random_programs_give_the_reference_engines_rows_and_numbers(make_engine: MakeEngine) -> None:
     for seed in range(40):
         check_program(make_engine, seed)
+
+
+def test_rows_are_sorted_by_a_column_that_is_the_same_in_all_of_them(make_engine: MakeEngine) -> None:
+    world, table = _numbers()
+    x = world.column("x")
+    rows = Sort(world.source, (IsIn(x, ()), Constant(Lit.of(0.5)), x), (0, 1, 1))
+    reference = engine(world.source, table, name="reference")
+
+    assert holding(make_engine, world.source, table).table(rows, {"x": x}) == reference.table(rows, {"x": x})
 
 
 def test_exp_and_log_agree_on_the_grid(make_engine: MakeEngine) -> None:

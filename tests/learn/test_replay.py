@@ -15,7 +15,7 @@ SCHEMA = """{
     "ill": {"type": "category", "categories": ["no", "yes"]},
 }"""
 HEAD = f"""import privjail as pj
-from privjail import learn, numpy as np, pandas as pd, synth
+from privjail import learn, numpy as np, pandas as pd, stats, synth
 
 df = pd.read_csv("people.csv", schema={SCHEMA}, budget=BUDGET)
 X, y = df[["age", "pay", "ward", "member"]], df["ill"]
@@ -33,6 +33,14 @@ FITS = {
     "pca": "learn.PCA(n_components=1).fit(Z, PRICE)",
     "scaler": "learn.StandardScaler().fit(Z, PRICE)",
     "clusters": "learn.KMeans(n_clusters=2, max_iter=2).fit(Z, PRICE)",
+    "regressor": "learn.AdditiveRegressor(rounds=2).fit(df[['age', 'ward']], df['pay'], PRICE)",
+    "linear": "learn.LinearRegression().fit(Z, df['pay'], PRICE)",
+    "one hot": "learn.Ridge().fit(learn.OneHotEncoder().fit_transform(df[['ward', 'member']]), df['pay'], PRICE)",
+    "bins": "learn.Ridge().fit(learn.KBinsDiscretizer(n_bins=3).fit_transform(Z), df['pay'], PRICE)",
+    "validation": "learn.cross_val_score(learn.AdditiveClassifier(rounds=2), X, y, cv=2, PRICE)",
+    "validation of a number": "learn.cross_val_score(learn.Ridge(), Z, df['pay'], cv=1, PRICE)",
+    "least squares": "stats.linear_regression(df, 'pay', on=['age', 'ward'], PRICE)",
+    "logistic table": "stats.logistic_regression(df, 'ill', on=['age', 'member'], PRICE)",
     "arrays": "(pj.clip_norm(Z.to_numpy(), 50).T @ np.eye(3)[df['ward']]).reveal(PRICE)",
 }
 PRICES = {"pure": ("pj.PureDP(1)", "eps=1"), "zcdp": ("pj.ZCDP(1)", "rho=1")}

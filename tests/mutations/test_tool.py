@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import shutil
+import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -24,20 +25,17 @@ def tool() -> ModuleType:
     return made
 
 
-def changed(tool: ModuleType, mutant: object) -> bytes:
-    source = (HOME / "src/privjail" / mutant.path).read_bytes()
-    return source[: mutant.begin] + mutant.after.encode() + source[mutant.end :]
-
-
 @pytest.mark.parametrize(
     "path", ["server/ledger/state.py", "server/ledger/charging.py", "ops/rows/slice.py", "plan/value.py"]
 )
 def test_every_change_is_another_program(tool: ModuleType, path: str) -> None:
-    before = ast.dump(ast.parse((HOME / "src/privjail" / path).read_bytes()))
+    source = (HOME / "src/privjail" / path).read_bytes()
+    before = ast.dump(ast.parse(source))
     made = tool.mutants_of(path)
     assert len(made) > 10 and len({mutant.name for mutant in made}) >= 0.9 * len(made)
     for mutant in made:
-        assert ast.dump(ast.parse(changed(tool, mutant))) != before, mutant
+        assert ast.dump(ast.parse(mutant.source())) != before, mutant
+        assert mutant.source().count(b"\n") == source.count(b"\n"), mutant  # lines keep their numbers
 
 
 def test_the_bugs_that_were_once_planted_are_among_the_changes(tool: ModuleType) -> None:
@@ -56,16 +54,42 @@ def test_every_trusted_file_has_tests_beside_it(tool: ModuleType) -> None:
     for place in tool.TRUSTED:
         assert (root / place).exists(), place
         for file in [root / place] if place.endswith(".py") else (root / place).rglob("*.py"):
-            beside, wide = tool.tests_of(str(file.relative_to(root)))
-            assert all((HOME / test).exists() for test in (*beside, *wide)) and beside
+            path = str(file.relative_to(root))
+            assert tool.tests_beside(path) or not tool.mutants_of(path), file
 
 
-def test_a_change_is_noticed_and_the_same_program_is_not(tool: ModuleType, tmp_path: Path) -> None:
-    shutil.copytree(HOME / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    source = (HOME / "src/privjail/server/ledger/charging.py").read_bytes()
-    begin = source.index(b"ceil(cost * FINE)")
-    end = begin + len(b"ceil(cost * FINE)")
-    for after, found in (("int(cost * FINE)", "beside"), ("ceil(FINE * cost)", "survived")):
-        mutant = tool.Mutant("server/ledger/charging.py", 1, begin, end, "ceil(cost * FINE)", after)
-        assert tool.noticed(mutant, tmp_path / "src", wide=False) == found
-    assert (tmp_path / "src/privjail/server/ledger/charging.py").read_bytes() == source
+def test_a_sample_is_spread_evenly_and_a_larger_one_contains_it(tool: ModuleType) -> None:
+    paths = ["ops/rows/slice.py", "ops/rows/sort.py", "plan/value.py"]
+    small, large = (tool.spread(paths, wanted, 0) for wanted in (9, 30))
+    counts = Counter(mutant.path for mutant in small)
+
+    assert set(counts.values()) == {3} and set(counts) == set(paths)
+    assert set(small) < set(large) and len(large) == 30
+
+
+CHARGING = "server/ledger/charging.py"
+NAMES = ("test_what_is_written_is_the_rounded_cost", "test_costs_stay_exact_for_as_many_bits_as_are_said")
+
+
+@pytest.mark.parametrize(("after", "noticed"), [("int(cost * FINE)", True), ("ceil(FINE * cost)", False)])
+def test_a_change_is_noticed_and_the_same_program_is_not(after: str, noticed: bool) -> None:
+    """In a process of its own, as the tool runs: it imports everything before it forks."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(HOME / "tools")!r})
+import mutants
+from mutating import changes, forks
+source = (changes.ROOT / {CHARGING!r}).read_bytes()
+begin = source.index(b"ceil(cost * FINE)")
+line = source[:begin].count(b"\\n") + 1
+mutant = changes.Mutant({CHARGING!r}, line, begin, begin + 17, "ceil(cost * FINE)", {after!r}, True, line)
+forks.import_packages()
+forks.prepare([{CHARGING!r}])
+tests = ["tests/server/test_charging.py::" + name for name in {NAMES!r}]
+print(forks.in_child(lambda: forks.noticed(mutant, tests, 12, True)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=HOME, timeout=900)
+    found = ast.literal_eval(done.stdout.strip().splitlines()[-1])
+
+    assert bool(found["by"]) == noticed and "again" not in found, found
+    assert noticed or found["ran"] == len(NAMES)

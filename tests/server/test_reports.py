@@ -68,7 +68,7 @@ def test_a_spend_reads_the_same_in_process_and_through_a_jail(name: str, in_proc
     last = here[-1]["people"]
     spelled = ", ".join(f"{x:.10g}" for x in (last if isinstance(last, tuple) else (last,)))
     limit = ", ".join(f"{float(x):.10g}" for x in BUDGETS[name])
-    assert {(row["spent"], row["limit"]) for row in rows.values()} == {(spelled, limit)}
+    assert {(row["spent_words"], row["limit_words"]) for row in rows.values()} == {(spelled, limit)}
     assert f"limit of {limit};" in said_here and f"({limit});" in said_there
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import hashlib
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,12 +95,31 @@ def remarks(origin: dict[str, Any]) -> list[str]:
     return csv_remarks(Path(origin["place"])) if origin["kind"] == "csv" else []
 
 
+NO_HEADER = "the first line of {!r} looks like a row of data, not like names of columns"
+VALUE = re.compile(r"\s*[-+]?(\d[\d.,;|:/ \tT-]*|\d*\.\d+([eE][-+]?\d+)?|nan|true|false)?\s*", re.IGNORECASE)
+
+
+def headed(path: Path) -> bool:
+    """Whether the first line of a CSV file can be names: none of them is empty, a number, a date, or a value below it.
+
+    A first line of words that occur nowhere else cannot be told from names.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        try:
+            first, *rows = itertools.islice(csv.reader(file), 1_000)
+        except (csv.Error, ValueError):  # an empty file, or none of text: others say so
+            return True
+    if any(VALUE.fullmatch(name) for name in first):
+        return False
+    return not any(name == value for row in rows for name, value in zip(first, row, strict=False))
+
+
 def csv_remarks(path: Path) -> list[str]:
     """What looks wrong about a CSV file: another separator, another encoding. The header is public."""
     with path.open("rb") as file:
         start = file.read(2**20)
     header = start.partition(b"\n")[0].decode("utf-8", "replace")
-    found = []
+    found = [] if headed(path) else [f"{NO_HEADER.format(path.name)}: names of columns are public, values are not"]
     for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if "," not in header and mark in header:
             found.append(f"the header of {path.name!r} has {name} and no commas: columns are separated by commas here")

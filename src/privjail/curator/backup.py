@@ -1,9 +1,13 @@
 """Backups: one file with the ledger, the certificates and the settings of a jail, made while it runs.
 
 The ledger in it is a copy as of one moment, in the same form whether it came from SQLite or PostgreSQL. A copy that is
-not the newest would let spent budget be spent again. So a restore looks at what is left of the jail (its anchors), and
-at what the curator noted elsewhere. If neither shows that the copy is the newest, it needs a reason, and every data
-set is frozen until the curator has thought about what may be missing.
+not the newest would let spent budget be spent again. So a restore looks at what is left of the jail: its anchors name
+the newest entry that was written. If they do not show that the copy is the newest, it needs a reason, and every data
+set is frozen until the curator has thought about what may be missing. An entry that somebody noted elsewhere shows
+which backup is meant, but not that nothing was written after it.
+
+A restore is made beside its place, frozen and logged there, and moved as a whole: there is no moment in which a
+half-restored jail could answer. One that was interrupted is begun again with the same command.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.curator.checks import need_reason
-from privjail.curator.folder import JailFolder
+from privjail.curator.folder import JailFolder, read_config
 from privjail.errors import DPError, PlanError
 from privjail.server.ledger.anchor import Anchor, Note
 from privjail.server.ledger.events import Event, LedgerError, checked
@@ -32,7 +36,6 @@ from privjail.server.ledger.store import TABLES, Store, open_store
 FORMAT = 1
 LEDGER, MANIFEST = "ledger.sqlite", "manifest.json"
 FILES = ("jail.json", "jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem", "alerts.json")
-LARGEST = 2**40
 
 
 @dataclass(frozen=True)
@@ -130,32 +133,42 @@ def restore(
         os.chmod(work, 0o700)
         head = _unpacked(file, work)
         newest = _is_newest(head, path, expect, reason)
-        config = json.loads((work / "jail.json").read_text(encoding="utf-8"))
-        config["ledger_url"] = ledger_url
-        (work / "jail.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        place = work / "jail"
+        place.mkdir(0o700)
+        for each in (LEDGER, *FILES):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(work / each, place / each)
+        aside = _aside_of(path)
+        _decided(place, head, newest, reason, aside)
         if ledger_url is not None:
-            _into_postgres(work, ledger_url)
-        (work / MANIFEST).unlink()
-        aside = _put_aside(path)
-        os.mkdir(path, 0o700)
-        for each in work.iterdir():
-            shutil.move(each, path / each.name)
-    store: Store = open_store(path, ledger_url) if ledger_url is None else _joined(path, ledger_url)
-    store.renew_anchor()
-    store.close()
-    folder = JailFolder(path)
-    why = reason or "the newest backup"
+            _into_postgres(place, ledger_url, head)
+        if aside is not None:
+            os.rename(path, aside)
+        os.rename(place, path)
+    return JailFolder(path), newest
+
+
+def _decided(place: Path, head: Head, newest: bool, reason: str | None, aside: Path | None) -> None:
+    """Enter the restore, and freeze everything unless this is the newest state; before anybody can use the jail."""
+    _set_ledger(place, None)
+    _renewed(open_store(place, None))
+    folder = JailFolder(place)
+    why = reason or "the anchors show that it is the newest"
     body = {"type": "restored", "head": str(head), "newest": newest, "reason": why}
     folder._decide(lambda state: body if aside is None else {**body, "aside": aside.name})
     if not newest:
         _freeze_all(folder, f"restored from a backup that may not be the newest: {reason}")
-    return folder, newest
+    folder.ledger.close()
 
 
-def _joined(path: Path, url: str) -> Store:
-    from privjail.server.ledger.postgres import PostgresStore
+def _set_ledger(place: Path, url: str | None) -> None:
+    config = json.loads((place / "jail.json").read_text(encoding="utf-8"))
+    (place / "jail.json").write_text(json.dumps({**config, "ledger_url": url}, indent=1), encoding="utf-8")
 
-    return PostgresStore(url, path)
+
+def _renewed(store: Store) -> None:
+    store.renew_anchor()
+    store.close()
 
 
 def _freeze_all(folder: JailFolder, reason: str) -> None:
@@ -184,7 +197,6 @@ def _unpacked(file: Path, work: Path) -> Head:
                     raise LedgerError(f"{each} in the backup is damaged", do="use another backup")
     except (tarfile.TarError, KeyError, ValueError, TypeError, EOFError):
         raise PlanError(f"{file.name!r} is no backup of a jail, or is damaged", do="use another backup") from None
-    (work / MANIFEST).write_text("{}", encoding="utf-8")
     head = head_of(work / LEDGER)
     if str(head) != manifest["head"]:
         raise LedgerError("the ledger in the backup is not the one that was backed up", do="use another backup")
@@ -197,10 +209,15 @@ def _member(tar: tarfile.TarFile, name: str) -> bytes:
 
 
 def _is_newest(head: Head, path: Path, expect: str | None, reason: str | None) -> bool:
-    """Whether the backup is known to hold the newest entry; if it is not, a reason is needed."""
+    """Whether the backup is known to hold the newest entry; if it is not, a reason is needed.
+
+    Only the anchors of the jail's own folder show that, and only if nobody else wrote to its ledger: jails that share a
+    PostgreSQL ledger note their own entries, not those of others.
+    """
     if expect is not None and expect != str(head):
         raise LedgerError(f"the backup ends at {head}, not at the entry that you gave", do="use the newest backup")
-    notes = [note for note in Anchor(path).both() if isinstance(note, Note)] if path.is_dir() else []
+    left = path if path.is_dir() else max(path.parent.glob(f"{path.name}.before-*"), default=path)
+    notes = [note for note in Anchor(left).both() if isinstance(note, Note)] if left.is_dir() else []
     written = max((note.event.seq for note in notes), default=None)
     if written is not None and written > head.seq:
         need_reason(
@@ -209,39 +226,58 @@ def _is_newest(head: Head, path: Path, expect: str | None, reason: str | None) -
             "forgotten. A restore of it",
         )
         return False
+    alone = False
+    with contextlib.suppress(DPError):  # what is left may be damaged: then it shows nothing
+        alone = read_config(left).get("ledger_url") is None
     same = any(note.event.seq == head.seq and note.event.hash == head.hash for note in notes)
-    if expect is None and not same:
-        need_reason(reason, "nothing shows that this backup is the newest (--expect SEQ:HASH would). A restore of it")
-        return False
-    return True
+    if not (same and alone):
+        need_reason(
+            reason,
+            "nothing shows that this backup is the newest: only the anchors in what is left of the jail could, "
+            "and not for a ledger that is shared. A restore of it",
+        )
+    return same and alone
 
 
-def _put_aside(path: Path) -> Path | None:
-    """What is left of a jail is kept under another name."""
+def _aside_of(path: Path) -> Path | None:
+    """The name under which what is left of a jail is kept."""
     if not path.exists():
         return None
     if not path.is_dir() or (any(path.iterdir()) and not (path / "jail.json").is_file()):
         raise PlanError(f"{str(path)!r} exists and is no jail", do="name a folder that does not exist yet")
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S")
-    aside = path.with_name(f"{path.name}.before-{stamp}")
-    os.rename(path, aside)
-    return aside
+    return path.with_name(f"{path.name}.before-{stamp}")
 
 
-def _into_postgres(work: Path, url: str) -> None:
-    """Put the entries into an empty database."""
+def _into_postgres(place: Path, url: str, head: Head) -> None:
+    """Put the entries into an empty database, all at once; or go on with a restore that ended after that."""
     import psycopg
 
     from privjail.server.ledger.postgres import TABLES as SHARED
+    from privjail.server.ledger.postgres import PostgresStore
 
     with psycopg.connect(url, connect_timeout=10) as db:
         db.execute(SHARED)
-        if db.execute("SELECT count(*) FROM privjail_events").fetchone() != (0,):
+        if db.execute("SELECT count(*) FROM privjail_events").fetchone() == (0,):
+            with contextlib.closing(sqlite3.connect(place / LEDGER)) as copy, db.cursor() as rows:
+                each = copy.execute("SELECT seq, hash, body, answer, subject FROM events ORDER BY seq")
+                rows.executemany("INSERT INTO privjail_events VALUES (%s, %s, %s, %s, %s)", each)
+        elif not _interrupted(db, head):
             raise DPError("the database has a ledger already", do="name an empty database, or put that one away first")
-        with contextlib.closing(sqlite3.connect(work / LEDGER)) as copy, db.cursor() as rows:
-            each = copy.execute("SELECT seq, hash, body, answer, subject FROM events ORDER BY seq")
-            rows.executemany("INSERT INTO privjail_events VALUES (%s, %s, %s, %s, %s)", each)
-    (work / LEDGER).unlink()
+    for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm", "anchor.0", "anchor.1"):
+        (place / name).unlink(missing_ok=True)
+    _set_ledger(place, url)
+    _renewed(PostgresStore(url, place))
+
+
+def _interrupted(db: Any, head: Head) -> bool:
+    """Whether a database holds this backup and what a restore enters, and nothing else."""
+    found = db.execute("SELECT hash FROM privjail_events WHERE seq = %s", (head.seq,)).fetchone()
+    if found != (head.hash,):
+        return False
+    later = db.execute("SELECT body FROM privjail_events WHERE seq > %s ORDER BY seq", (head.seq,)).fetchall()
+    kinds = [json.loads(body)["type"] for (body,) in later]
+    return "restored" in kinds and set(kinds) <= {"lost", "restored", "freeze", "checkpoint"}
 
 
 def _digest(path: Path) -> str:

@@ -137,7 +137,9 @@ class JailFolder:
             raise
         return JailFolder(path)
 
-    def _decide(self, make: Callable[[State], dict[str, Any]], widen: bool = False) -> list[Gain]:
+    def _decide(
+        self, make: Callable[[State], dict[str, Any]], widen: bool = False, beside: bytes | None = None
+    ) -> list[Gain]:  # fmt: skip
         """Make a decision on the newest state and write it, with the curator's name. Returns who can spend more by it.
 
         A decision that takes rights away is refused if somebody could then spend more, unless `widen` is given.
@@ -157,7 +159,7 @@ class JailFolder:
         if self._dry:
             decide(self.state)
         else:
-            self.ledger.decide(decide)
+            self.ledger.decide(decide, beside)
         return found
 
     @property

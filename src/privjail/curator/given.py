@@ -15,6 +15,22 @@ from privjail.errors import BudgetError, DPError, SchemaError
 PLAIN = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?|\d{1,40}/\d{1,40}")
 
 
+def table_query(table: str | None, query: str | None) -> str | None:
+    """What --table and --query say: a query."""
+    if table is None:
+        return query
+    if query is not None:
+        raise DPError("--table and --query exclude each other")
+    if not table.replace("_", "").replace(".", "").isalnum():
+        raise DPError(f"{table!r} is no table name", do="use --query")
+    return f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
+
+
+def whole(text: str) -> int | None:
+    """A whole number of at most 18 plain digits; None for anything else (² is a digit to Python, but no number)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 def numbers(text: str | None) -> list[Any]:
     """A budget that was typed as an option: one number, or eps,delta."""
     if text is None:

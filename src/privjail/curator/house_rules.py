@@ -10,7 +10,7 @@ from typing import Any
 
 from privjail.curator.checks import check_open, need_reason, the_dataset, the_group, the_user
 from privjail.curator.folder import JailFolder
-from privjail.curator.given import PLAIN, numbers
+from privjail.curator.given import PLAIN, numbers, whole
 from privjail.errors import PlanError
 from privjail.server.ledger.rules import Rule, parse_hours
 from privjail.server.ledger.state import Scope, State, Wish
@@ -72,9 +72,10 @@ def _positive(text: str) -> Fraction:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 10**9:
-        raise PlanError(f"{text!r} is no number of requests", do="write a whole number of at least 1")
-    return int(text)
+    number = whole(text)
+    if number is None or not 0 < number < 10**9:
+        raise PlanError(f"{text[:20]!r} is no number of requests", do="write a whole number of at least 1")
+    return number
 
 
 def _hours(text: str) -> str:
@@ -127,8 +128,11 @@ def wish(folder: JailFolder, user: str, dataset: str, budget: str, reason: str) 
     """Enter what an analyst asks the curator for. Whether such a data set exists makes no difference."""
     need_reason(reason, "asking for budget")
     numbers(budget)
+    reason = " ".join(reason.split())
     if len(dataset) > 100 or len(reason) > LONGEST or len(budget) > 100:
         raise PlanError(f"this is too long: a reason has at most {LONGEST} characters, a name 100")
+    if not all(text.isprintable() for text in (dataset, reason)):
+        raise PlanError("a request is a line of plain text", do="leave out line breaks and control characters")
 
     def make(state: State) -> dict[str, Any]:
         the_user(state, user)

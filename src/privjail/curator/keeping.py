@@ -7,6 +7,7 @@ from pathlib import Path
 
 from privjail.curator.checks import need_reason
 from privjail.curator.folder import JailFolder, read_config
+from privjail.curator.given import whole
 from privjail.errors import PlanError
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.store import open_store
@@ -32,9 +33,10 @@ def drop_answers(folder: JailFolder, days: int, reason: str) -> dict[str, int]:
 def expect(folder: JailFolder, given: str) -> None:
     """Compare the log with an entry that was noted elsewhere, as SEQ:HASH."""
     seq, _, head = given.partition(":")
-    if not seq.isdigit() or not head:
+    number = whole(seq)
+    if number is None or not head:
         raise PlanError(f"{given!r} is not an entry", do="give it as privjail verify prints it: SEQ:HASH")
-    if folder.ledger.hash_of(int(seq)) != head:
+    if folder.ledger.hash_of(number) != head:
         raise LedgerError(
             f"the ledger does not contain the entry {seq} that you gave: it was rolled back or replaced",
             do="put the newest copy of the ledger back",

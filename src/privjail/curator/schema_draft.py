@@ -10,7 +10,7 @@ import polars as pl
 
 from privjail.catalogue.files import read_csv_text, read_parquet_frame
 from privjail.catalogue.load import enforce
-from privjail.catalogue.origins import fetch, origin_of, remarks
+from privjail.catalogue.origins import NO_HEADER, fetch, headed, origin_of, remarks
 from privjail.catalogue.schema import ColumnSchema
 from privjail.engines.polars.disk import OnDisk
 from privjail.errors import SchemaError
@@ -35,9 +35,25 @@ def read_raw(path: Path) -> pl.DataFrame:
     return read_csv_text(path)
 
 
-def read_any(given: str, kind: str | None = None, query: str | None = None) -> tuple[pl.DataFrame, list[str]]:
-    """The rows of a file, a folder or a database, as a data set would have them, and what looks wrong about them."""
+def need_header(path: Path) -> None:
+    """Refuse a CSV file without names of columns: its first row would stand in the draft, as names."""
+    if path.is_file() and path.stat().st_size and not headed(path):
+        raise SchemaError(
+            f"{NO_HEADER.format(path.name)}: a draft would show it",
+            do="add a line with names of columns at the top; if these are names, give --header",
+        )
+
+
+def read_any(
+    given: str, kind: str | None = None, query: str | None = None, header: bool = False
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of a file, a folder or a database, as a data set would have them, and what looks wrong about them.
+
+    ``header``: the first line of a CSV file is names, whatever it looks like.
+    """
     origin = origin_of(given, kind, query)
+    if origin["kind"] == "csv" and not header:
+        need_header(Path(origin["place"]))
     if origin["kind"] == "held":
         raise SchemaError("ingested data has its schema with it", do="draft from what it was made of")
     rows = fetch(origin, Path())

@@ -41,6 +41,7 @@ class User:
     expires: str | None
     revoked: bool
     role: str = ANALYST
+    files: tuple[str, ...] = ()  # further connection files
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,10 @@ def data_sets(state: State) -> list[DataSet]:
 
 
 def users(state: State) -> list[User]:
-    return [User(u.name, tuple(state.groups_of(u.name)), u.expires, u.revoked, u.role) for u in state.users.values()]
+    return [
+        User(u.name, tuple(state.groups_of(u.name)), u.expires, u.revoked, u.role, tuple(u.files))
+        for u in state.users.values()
+    ]
 
 
 def groups(state: State) -> list[Group]:
@@ -192,22 +196,6 @@ WINDOW = 500  # entries that a search reads at a time
 HIDDEN = ("answer", "checkpoint")  # entries that the log does not show: they say nothing of what was done
 
 
-def log(folder: JailFolder, last: int) -> list[LogLine]:
-    """The newest lines of the log. Answers that are kept in the ledger are left out."""
-    state = folder.state
-    return [
-        LogLine(
-            event.seq,
-            event.body.get("at"),
-            event.body["type"],
-            event.body.get("user") or event.body.get("who") or event.body.get("name"),
-            details(event.body, state),
-            event.body.get("by"),
-        )
-        for event in folder.newest(last, HIDDEN)
-    ]
-
-
 def details(body: dict[str, Any], state: State) -> str:
     """One entry of the ledger in words."""
     because = f" because {body['reason']}" if body.get("reason") else ""
@@ -227,6 +215,11 @@ def details(body: dict[str, Any], state: State) -> str:
             return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
         case "user":
             return f"{body.get('role', ANALYST)}, until {body['expires']}{because}"
+        case "example":
+            paid = f" for {', '.join(body['price'])}" if body["price"] else ""
+            return (f"{body['rows']} rows, {body['origin']}{paid}" if body["origin"] else "no made-up rows") + because
+        case "token":
+            return f"connection file {body['file']} " + ("made" if body["token"] else "ended") + because
         case "revoke":
             return (f"the grant on {body['dataset']}" if body["dataset"] else "shut out") + widened + because
         case "group":

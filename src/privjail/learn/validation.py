@@ -70,7 +70,7 @@ def cross_val_score(
     found = []
     for i in progress(range(cv), cv, "rounds", least=2):
         part = Sample(rows, 1 - HELD_OUT, f"cross_val {int(random_state)} {i}"[:64])
-        model = copy.copy(estimator)
+        model: Any = copy.copy(estimator)
         model.fit(_on(X, part), _on(y, part), **spending.price(Fraction(1, cv) * (1 - LOOK)))
         spending.bill.extend_by(model.bill)
         found.append(_score(model, rows, part, columns, target, spending, Fraction(1, cv) * LOOK))

@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         bill, code = rehearse(given[0], given[1:], rows)
     except DPError as e:
-        print(f"privjail: {e}", file=sys.stderr)
+        print(f"privjail: error: {e}", file=sys.stderr)
         return 1
     print("\nrehearsal: nothing was charged, no data was touched; answers above have no meaning\n")
     print(bill)

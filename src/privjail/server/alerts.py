@@ -20,6 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privjail.faults import safe_url
 from privjail.server.ledger.state import Scope, State
 from privjail.server.security_log import SecurityLog
 
@@ -90,7 +91,9 @@ class Alerts:
                     log.error("an alert could not be sent by %s: %s", way, wrong)
             self._told[key] = [str(level), alert.limit]
             other = self._mark.with_name(MARK + ".new")
-            other.write_text(json.dumps(self._told), encoding="utf-8")
+            with open(os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                os.fchmod(file.fileno(), 0o600)
+                json.dump(self._told, file)
             os.replace(other, self._mark)
 
 
@@ -114,7 +117,7 @@ def _command(given: list[str], alert: Alert) -> None:
 
 
 def _webhook(given: str, alert: Alert) -> None:
-    if not given.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+    if not safe_url(given):
         raise ValueError("a web address begins with https://")
     headers = {"Content-Type": "application/json", "User-Agent": "privjail"}
     request = urllib.request.Request(given, json.dumps(alert.record()).encode(), headers)

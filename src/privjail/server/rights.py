@@ -9,6 +9,7 @@ from typing import Any
 from privjail.budget.ledger import Branch, plus
 from privjail.budget.notions import Cost
 from privjail.server.ledger.events import Event
+from privjail.server.ledger.rules import Rule
 from privjail.server.ledger.state import Scope, State
 
 
@@ -27,6 +28,17 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Ruled:
+    """Limits beside the budget that apply to a user."""
+
+    scope: Scope
+    rule: Rule
+
+    def __str__(self) -> str:
+        return f"the rule of {self.scope[0]} {self.scope[1]!r} ({self.rule})"
+
+
+@dataclass(frozen=True)
 class Rights:
     """All limits that apply to a user on a data set. Without access she may spend nothing, whatever the limits are."""
 
@@ -34,6 +46,7 @@ class Rights:
     dataset: str
     access: bool
     bounds: tuple[Bound, ...]
+    rules: tuple[Ruled, ...] = ()
 
     @property
     def limit(self) -> Cost | None:
@@ -53,7 +66,7 @@ class Gain:
 
     before: Rights
     after: Rights
-    lifted: tuple[Bound, ...]  # earlier limits that would no longer hold
+    lifted: tuple[Bound | Ruled, ...]  # earlier limits that would no longer hold
 
     @property
     def user(self) -> str:
@@ -83,18 +96,20 @@ def rights(state: State, user: str, dataset: str) -> Rights:
     """
     access = user in state.users and state.allowed(user, dataset)
     bounds = []
-    for scope in state.scopes(user, dataset, state.groups_of(user)):
+    scopes = state.scopes(user, dataset, state.groups_of(user))
+    for scope in scopes:
         limit = state.limits.get(scope)
         if limit is not None:
             bounds.append(Bound(scope, limit, state.total(scope)))
-    return Rights(user, dataset, access, tuple(bounds))
+    rules = tuple(Ruled(scope, state.rules[scope]) for scope in scopes if scope in state.rules)
+    return Rights(user, dataset, access, tuple(bounds), rules)
 
 
 def preview(state: State, body: dict[str, Any]) -> State:
     """The state after a decision that is not made yet. It shares the spent amounts, which must not be changed."""
     copy = State(
         datasets={name: replace(entry) for name, entry in state.datasets.items()},
-        users={name: replace(entry) for name, entry in state.users.items()},
+        users={name: replace(entry, files=dict(entry.files)) for name, entry in state.users.items()},
         tokens=dict(state.tokens),
         groups=dict(state.groups),
         limits=dict(state.limits),
@@ -104,6 +119,8 @@ def preview(state: State, body: dict[str, Any]) -> State:
         rules=dict(state.rules),
         used=dict(state.used),
         wishes=dict(state.wishes),
+        examples=dict(state.examples),
+        latest=state.latest,
     )
     copy.apply(Event(0, "", body))
     return copy
@@ -114,14 +131,18 @@ def gains(state: State, body: dict[str, Any]) -> list[Gain]:
 
     Claim: a user who is not listed for a data set can be charged nothing there that was refused before.
     Why: a release must satisfy every limit. Each earlier limit still holds, component by component, or is implied by a
-    limit that is not larger and on which at least as much is spent in every cell.
+    limit that is not larger and on which at least as much is spent in every cell. Rules beside the budget count what
+    their group used, so only the same rule of the same group stands for one.
     """
     after = preview(state, body)
     found = []
     for user, dataset in concerned(state, after):
         old, new = rights(state, user, dataset), rights(after, user, dataset)
         if new.access and old.access:
-            lifted = tuple(bound for bound in old.bounds if not _follows(state, bound, new))
+            lifted: tuple[Bound | Ruled, ...] = tuple(b for b in old.bounds if not _follows(state, b, new))
+            if body["type"] != "rule":  # which says itself what it lifts, and asks for a reason
+                still = {ruled.scope for ruled in new.rules}
+                lifted += tuple(ruled for ruled in old.rules if ruled.scope not in still)
             if lifted:
                 found.append(Gain(old, new, lifted))
         elif new.access:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.errors import BudgetExceeded, DPError, EngineFailed, InternalError
+from privjail.faults import LOOPBACK
 from privjail.mechanisms.noise import Noise
 from privjail.server import rotation
 from privjail.server.alerts import Alerts
@@ -326,7 +327,7 @@ class Running:
 
 def start(folder: Path, options: Options, noise: Any = None) -> Running:
     """Verify the ledger and serve."""
-    if options.insecure_loopback and options.host not in ("127.0.0.1", "::1", "localhost"):
+    if options.insecure_loopback and options.host not in LOOPBACK:
         raise DPError("without TLS a jail is served on the loopback address only", do="leave out --insecure-loopback")
     # Reference counting frees most objects of a plan; frequent cycle collection wastes time.
     gc.set_threshold(100_000, 10, 10)

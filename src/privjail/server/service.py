@@ -24,6 +24,7 @@ from privjail.release import Query, ReleaseGate
 from privjail.server import work
 from privjail.server.catalogue import Catalogue
 from privjail.server.deadline import Deadline, TimeUp
+from privjail.server.examples import example
 from privjail.server.ledger.charging import Charging, Denominators, Progress
 from privjail.server.ledger.events import texts
 from privjail.server.ledger.ledger import DurableLedger, dataset_of
@@ -76,7 +77,10 @@ class Service:
         self.sessions.get(request.session, user)
         with self.workers.place(user):  # it may have to be loaded
             source = self.catalogue.source(decode.text(request.name), user)
-        return facts.to_wire(source.dataset, self._notion(request.name))
+        reply = facts.to_wire(source.dataset, self._notion(request.name))
+        if request.example:
+            reply.MergeFrom(example(self.ledger, source.dataset))
+        return reply
 
     def _notion(self, dataset: str) -> Notion:
         return self.ledger.state.datasets[dataset].notion

@@ -105,10 +105,13 @@ def test_answers_that_are_not_for_this_login_are_refused(tmp_path):
             assert answer.status_code == status and ("privjail=" in answer.headers.get("set-cookie", "")) is (
                 status == 200
             )
+        odd = re.sub("state=[^&]+", "state=%C3%A9", back(http, away(http, url), "maria"))
+        assert http.get(odd).status_code == 403
         used = back(http, away(http, url), "maria")
         assert http.get(used).status_code == 200
         assert http.get(used).status_code == 403  # once
         assert http.get(url + "/oidc/callback").status_code == 403
+        assert [http.get(url + "/oidc").status_code for _ in range(40)].count(429) >= 10  # one address begins few
     lines = [json.loads(x) for x in (tmp_path / "jail" / "security" / "console.jsonl").read_text().splitlines()]
     assert {x["kind"] for x in lines} == {"login", "login failed"} and any(x.get("named") == "nobody" for x in lines)
 
@@ -118,14 +121,14 @@ def test_tokens_of_others_for_others_or_for_other_logins_are_refused():
     from joserfc import jwt
     from joserfc.jwk import ECKey, KeySet
 
-    from privjail.curator.console.oidc import Oidc, Provider, Refusal
+    from privjail.curator.console.oidc import Provider, Refusal, read_claims
 
     key, stranger = ECKey.generate_key("P-256", {"kid": "a"}), ECKey.generate_key("P-256", {"kid": "a"})
     keys = KeySet([key]).as_dict(private=False)
-    reader = object.__new__(Oidc)
-    reader._provider = Provider("https://id.house.example", "the-console")
+    issuer = "https://id.house.example/"  # some end with a slash: it is part of their name
+    provider = Provider("https://id.house.example", "the-console")
     good = {
-        "iss": "https://id.house.example",
+        "iss": issuer,
         "aud": "the-console",
         "exp": int(time.time()) + 60,
         "nonce": "n",
@@ -133,10 +136,17 @@ def test_tokens_of_others_for_others_or_for_other_logins_are_refused():
     }
 
     def read(claims, by=key, algorithm="ES256"):
-        return reader._claims(jwt.encode({"alg": algorithm, "kid": "a"}, claims, by, algorithms=[algorithm]), keys, "n")
+        token = jwt.encode({"alg": algorithm, "kid": "a"}, claims, by, algorithms=[algorithm])
+        return read_claims(token, keys, provider, issuer, "n")
 
-    assert read(good)["sub"] == "maria"
+    several = {"aud": ["the-console", "another"]}
+    for fine in ({}, {"azp": "the-console"}, {**several, "azp": "the-console"}, {"aud": ["the-console"]}):
+        assert read({**good, **fine})["sub"] == "maria"
     bad = [
+        several,
+        {"azp": "another"},
+        {**several, "azp": "another"},
+        {"iss": "https://id.house.example"},
         {"iss": "https://evil.example"},
         {"aud": "other"},
         {"exp": int(time.time()) - 3600},
@@ -151,4 +161,4 @@ def test_tokens_of_others_for_others_or_for_other_logins_are_refused():
         read(good, stranger)
     for text in ("", "x.y.z", "eyJhbGciOiJub25lIn0." + "e30" + "."):
         with pytest.raises(Refusal):
-            reader._claims(text, keys, "n")
+            read_claims(text, keys, provider, issuer, "n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +11,7 @@ import typer
 from privjail.curator.cli.jail import HERE, Where
 from privjail.curator.cli.show import quiet
 from privjail.errors import DPError
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+from privjail.faults import LOOPBACK
 
 
 @quiet
@@ -81,10 +81,27 @@ def _announcing() -> type:
     import uvicorn
 
     class Announcing(uvicorn.Server):
-        """Says on which port it listens, as soon as it does."""
+        """Says on which port it listens, as soon as it does, and takes up new certificates."""
+
+        _read: tuple[Any, ...] = ()
+
+        def _mark(self) -> tuple[Any, ...]:
+            files = (self.config.ssl_certfile, self.config.ssl_keyfile)
+            return tuple((s.st_mtime_ns, s.st_ino, s.st_size) for s in (os.stat(f) for f in files if f))
+
+        async def on_tick(self, counter: int) -> bool:
+            if self.config.ssl is not None and counter % 10 == 0:  # once a second
+                try:
+                    if self._mark() != self._read:
+                        self.config.ssl.load_cert_chain(self.config.ssl_certfile or "", self.config.ssl_keyfile)
+                        self._read = self._mark()
+                except OSError:  # half of it is written: the old one is shown for another second
+                    pass
+            return await super().on_tick(counter)
 
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
+            self._read = self._mark()
             for each in self.servers:
                 address = each.sockets[0].getsockname()
                 scheme = "https" if self.config.is_ssl else "http"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import datetime
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.jail import HERE, Json, Where, _folder
-from privjail.curator.cli.show import done, notes, out, quiet
+from privjail.curator.cli.jail import HERE, Where, _folder
+from privjail.curator.cli.show import Json, done, dumps, notes, out, quiet, told
 from privjail.errors import DPError
 
 
@@ -31,7 +31,7 @@ def backup(
         raise DPError(f"{str(file)!r} is a folder", do="name a file in it")
     head = write(_folder(jail), file)
     if as_json:
-        print(json.dumps({"file": str(file), "entries": head.seq, "head": str(head)}))
+        print(dumps({"file": str(file), "entries": head.seq, "head": str(head)}))
     else:
         done("written", f"{file}: {head.seq} entries; newest: {head}")
 
@@ -40,7 +40,9 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(help="a backup")],
     jail: Annotated[Path, typer.Argument(help="the folder to make; what is left of a jail there is put aside")],
-    expect: Annotated[str | None, typer.Option(help="SEQ:HASH that was printed with the newest backup")] = None,
+    expect: Annotated[
+        str | None, typer.Option(help="SEQ:HASH that the backup must end with, as printed with it")
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="an empty PostgreSQL database for the ledger")] = None,
     reason: Annotated[str | None, typer.Option(help="why, if this may not be the newest state; logged")] = None,
     as_json: Json = False,
@@ -55,7 +57,7 @@ def restore(
     folder, newest = put_back(file, jail, reason, expect, ledger)
     frozen = sorted(folder.state.frozen)
     if as_json:
-        print(json.dumps({"jail": str(jail), "entries": folder.ledger.entries, "newest": newest, "frozen": frozen}))
+        print(dumps({"jail": str(jail), "entries": folder.ledger.entries, "newest": newest, "frozen": frozen}))
         return
     done("restored", f"{jail}: {folder.ledger.entries} entries")
     if not newest:
@@ -70,27 +72,31 @@ def rotate(
     users: Annotated[bool, typer.Option("--users", help="a new authority for users' certificates instead")] = False,
     days: Annotated[int, typer.Option(help="days that the new certificate is valid", min=1, max=3650)] = 398,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Give the jail a new certificate. A jail that runs takes it up by itself; no connection file has to change."""
     from privjail.server import rotation
 
     folder = _folder(jail)
+    end: datetime.datetime | None = None
     if users:
         rotation.rotate_users(jail)
-        done("rotated", "the authority of users' certificates; restart jails with --mutual-tls")
+        words = "the authority of users' certificates; restart jails with --mutual-tls"
     else:
         if authority:
             rotation.rotate_authority(jail)
         end = rotation.rotate_certificate(jail, days)
-        done("rotated", f"the certificate, valid until {end:%Y-%m-%d}" + (", and its authority" if authority else ""))
+        words = f"the certificate, valid until {end:%Y-%m-%d}" + (", and its authority" if authority else "")
     what = "users" if users else "authority" if authority else "certificate"
     folder.ledger.record({"type": "settings", "rotated": what, "by": folder.by})
+    told(as_json, "rotated", words, {"what": what, "until": None if end is None else end.isoformat()})
 
 
 @quiet
 def upgrade(
     jail: Where = HERE,
     keep: Annotated[Path | None, typer.Option(help="where the backup goes; default: beside the jail")] = None,
+    as_json: Json = False,
 ) -> None:
     """Bring a jail of an older layout to the newest, after a check of its ledger and a backup."""
     from privjail.curator.folder import LAYOUT
@@ -98,10 +104,12 @@ def upgrade(
 
     file = keep or jail.with_name(f"{jail.name}.before-layout-{LAYOUT}.privjail-backup")
     before, head = renew(_folder(jail), file)
+    facts = {"from": before, "to": LAYOUT, "backup": None if head is None else str(file)}
     if head is None:
-        done("newest", f"{jail} has layout {before} already")
+        told(as_json, "newest", f"{jail} has layout {before} already", facts)
     else:
-        done("upgraded", f"{jail} from layout {before} to {LAYOUT}; backup: {file} (newest: {head})")
+        words = f"{jail} from layout {before} to {LAYOUT}; backup: {file} (newest: {head})"
+        told(as_json, "upgraded", words, facts)
 
 
 @quiet
@@ -120,10 +128,8 @@ def compact(
 
     with out.status("removing old answers …"):
         freed = drop_answers(_folder(jail), older_than, reason)
-    if as_json:
-        print(json.dumps({"freed": freed}))
-    else:
-        done("removed", f"{sum(freed.values()):,} bytes of answers and certificates, of {len(freed)} users")
+    words = f"{sum(freed.values()):,} bytes of answers and certificates, of {len(freed)} users"
+    told(as_json, "removed", words, {"bytes": freed})
 
 
 @quiet
@@ -133,7 +139,7 @@ def doctor(jail: Where = HERE, as_json: Json = False) -> None:
 
     found = look(jail)
     if as_json:
-        print(json.dumps([asdict(each) for each in found], ensure_ascii=False))
+        print(dumps([asdict(each) for each in found]))
     else:
         colours = {"ok": "green", "warning": "yellow", "wrong": "red"}
         for each in found:

@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from privjail.curator.cli.jail import HERE, DatasetName, Json, Reason, Where, _folder
-from privjail.curator.cli.show import done, notes, quiet, show
+from privjail.curator.cli.jail import HERE, DatasetName, Reason, Where, _folder
+from privjail.curator.cli.show import Json, done, dumps, quiet, show, told
 from privjail.errors import DPError
+from privjail.faults import safe_url
 
 
 @quiet
@@ -50,11 +51,14 @@ def limit(
         if lift and rule.record():
             raise DPError("--lift lifts all limits: it goes without others")
         house_rules.set_rule(folder, dataset, rule, user, group, reason)
-        done("limited" if rule.record() else "lifted", f"{dataset}, {user or group or 'everybody'}: {rule}")
+        facts = {"dataset": dataset, "scope": "user" if user else "group" if group else "dataset",
+                 "who": user or group or "", **rule.record()}  # fmt: skip
+        words = f"{dataset}, {user or group or 'everybody'}: {rule}"
+        told(as_json, "limited" if rule.record() else "lifted", words, facts)
         return
     rules = {s: r for s, r in sorted(folder.state.rules.items()) if s[2] == dataset}
     if as_json:
-        print(json.dumps([{"dataset": d, "scope": k, "who": w, **r.record()} for (k, w, d), r in rules.items()]))
+        print(dumps([{"dataset": d, "scope": k, "who": w, **r.record()} for (k, w, d), r in rules.items()]))
         return
     show(
         "limits",
@@ -69,12 +73,13 @@ def freeze(
     dataset: DatasetName,
     reason: Annotated[str | None, typer.Option(help="why; logged")] = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Let a data set answer nobody, until `privjail unfreeze`. Nothing of what was granted or spent changes."""
     from privjail.curator import house_rules
 
     house_rules.freeze(_folder(jail), dataset, reason)
-    done("frozen", dataset)
+    told(as_json, "frozen", dataset, {"dataset": dataset, "frozen": True})
 
 
 @quiet
@@ -82,12 +87,13 @@ def unfreeze(
     dataset: DatasetName,
     reason: Annotated[str | None, typer.Option(help="why; logged")] = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Let a data set answer again."""
     from privjail.curator import house_rules
 
     house_rules.freeze(_folder(jail), dataset, reason, frozen=False)
-    done("unfrozen", dataset)
+    told(as_json, "unfrozen", dataset, {"dataset": dataset, "frozen": False})
 
 
 @quiet
@@ -103,11 +109,11 @@ def requests(
 
     folder = _folder(jail)
     if approve is not None:
-        notes(house_rules.approve(folder, approve, reason))
-        done("approved", str(approve))
+        noted = house_rules.approve(folder, approve, reason)
+        told(as_json, "approved", str(approve), {"request": approve}, noted)
     if decline is not None:
         house_rules.decline(folder, decline, reason)
-        done("declined", str(decline))
+        told(as_json, "declined", str(decline), {"request": decline})
     if approve is None and decline is None:
         rows = [[w.number, w.at, w.user, w.dataset, w.budget, w.reason] for w in folder.state.wishes.values()]
         show("requests", ["request", "at", "user", "data set", "budget", "reason"], rows, as_json)
@@ -132,7 +138,7 @@ def alerts(
     if command is not None:
         ways["command"] = shlex.split(command)
     if webhook is not None:
-        if not webhook.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        if not safe_url(webhook):
             raise DPError(f"{webhook!r} is no web address for alerts", do="it begins with https://")
         ways["webhook"] = webhook
     if email is not None:
@@ -144,8 +150,9 @@ def alerts(
         _write_config(path, {**folder.config, "alerts": ways})
         folder.ledger.record({"type": "settings", "alerts": sorted(ways), "by": folder.by})
     for way, wrong in send(ways, Alert("a trial", "dataset", "", 80, "0")).items() if test else ():
-        done("sent" if wrong is None else "not sent", f"by {way}" + (f": {wrong}" if wrong else ""))
-    rows = [[way, given if isinstance(given, str) else json.dumps(given)] for way, given in ways.items()]
+        if not as_json:
+            done("sent" if wrong is None else "not sent", f"by {way}" + (f": {wrong}" if wrong else ""))
+    rows = [[way, given if isinstance(given, str) or as_json else json.dumps(given)] for way, given in ways.items()]
     show("alerts", ["way", "to"], rows, as_json)
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from privjail.curator.cli.jail import privacy_unit
-from privjail.curator.cli.show import done, out, quiet
+from privjail.curator.cli.show import Json, out, quiet, told
 
 
 @quiet
@@ -22,6 +23,7 @@ def ingest(
     schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
     kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
     query: Annotated[str | None, typer.Option(help="a query of the database, with ORDER BY")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write data in the form that every engine reads, in files; then add the folder with `privjail dataset add`.
 
@@ -34,9 +36,12 @@ def ingest(
 
     whose = Unit(*privacy_unit(unit, rows_per_unit))
     origin = origin_of(file, kind, query)
-    with out.status("writing …") as status:
+    with Console(stderr=True).status("writing …") as status:
         files = write(origin, schema_dict(schema), whose, folder, lambda rows: status.update(f"{rows:,} rows written"))
-    done("ingested", f"{folder}: {len(files.parts)} files; digest {files.digest}")
+    facts = {"folder": str(folder), "files": len(files.parts), "digest": files.digest}
+    told(as_json, "ingested", f"{folder}: {len(files.parts)} files; digest {files.digest}", facts)
+    if as_json:
+        return
     out.print(f"next: privjail dataset add NAME {folder} --budget … --unit {unit}", soft_wrap=True, markup=False)
 
 

@@ -12,13 +12,26 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import bar, done, notes, out, progress, quiet, show, spelled
-from privjail.curator.given import numbers
+from privjail.curator.cli.show import (
+    Json,
+    bar,
+    done,
+    dumps,
+    exact,
+    listed,
+    notes,
+    out,
+    progress,
+    quiet,
+    show,
+    spelled,
+    told,
+)
+from privjail.curator.given import numbers, table_query
 from privjail.errors import DPError
 
 HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 Reason = Annotated[str | None, typer.Option(help="the reason, which is logged; needed to raise or lower a budget")]
 Widen = Annotated[bool, typer.Option("--widen", help="allow this although some users could then spend more")]
 
@@ -52,6 +65,7 @@ def init(
     ledger: Annotated[str | None, typer.Option(help="a PostgreSQL URL, to share one ledger among jails")] = None,
     also: Annotated[list[str] | None, typer.Option(help="HOST:PORT of further jails behind the same name")] = None,
     like: Annotated[Path | None, typer.Option(help="share certificates and ledger with this jail's folder")] = None,
+    as_json: Json = False,
 ) -> None:
     """Make a jail: its folder, certificate and ledger."""
     from privjail.curator.folder import JailFolder, read_config
@@ -65,7 +79,10 @@ def init(
             raise DPError("jails behind one name share one ledger, and that of the other is in its folder",
                           do="make both with --ledger postgresql://…")  # fmt: skip
     JailFolder.init(folder, names, address, ledger, like)
-    done("made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger")
+    told(as_json, "made", f"{folder}: a certificate for {', '.join(names)} and an empty ledger",
+         {"jail": str(folder), "address": address, "hosts": names})  # fmt: skip
+    if as_json:
+        return
     out.print(
         escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
     )
@@ -113,31 +130,28 @@ def dataset_add(
     ] = None,
     link: Annotated[list[str] | None, typer.Option(help="COLUMN=TABLE.KEY: whose row it is, if not --person")] = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Add a data set under a name, with its schema, budget and unit of protection; or a table of a population."""
-    if table is not None:
-        if query is not None:
-            raise DPError("--table and --query exclude each other")
-        if not table.replace("_", "").replace(".", "").isalnum():
-            raise DPError(f"{table!r} is no table name", do="use --query")
-        query = f"SELECT * FROM {table}"  # noqa: S608  the curator's own database
+    query = table_query(table, query)
     if population is not None:
         if budget is not None or unit is not None or engine is not None:
             raise DPError("--budget and --unit are the population's; --engine is not offered for its tables yet")
         whose = (person, rows_per_unit)
-        notes(_folder(jail).add_table(name, file, schema, population, whose, key or [], link or [], kind, query))
-        done("added", f"{name}: a table of the population {population}")
+        noted = _folder(jail).add_table(name, file, schema, population, whose, key or [], link or [], kind, query)
+        words = f"{name}: a table of the population {population}"
+        told(as_json, "added", words, {"dataset": name, "population": population}, noted)
         return
     if budget is None or unit is None or person or key or link:
         raise DPError("a data set of its own needs --budget and --unit; --person, --key and --link need --population")
     whose = privacy_unit(unit, rows_per_unit)
     with out.status("reading …") as status:
-        said = _folder(jail).add_dataset(
+        noted = _folder(jail).add_dataset(
             name, file, schema, numbers(budget), notion, whose, kind, query, engine,
             lambda rows: status.update(f"{rows:,} rows checked and written"),
         )  # fmt: skip
-    notes(said)
-    done("added", f"{name}: budget {budget} ({notion}), unit of protection: {unit}")
+    words = f"{name}: budget {budget} ({notion}), unit of protection: {unit}"
+    told(as_json, "added", words, {"dataset": name, "population": None}, noted)
 
 
 @population_.command("add")
@@ -147,10 +161,11 @@ def population_add(
     budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
     notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Add a population: persons, and one budget for all tables about them."""
     _folder(jail).add_population(name, numbers(budget), notion)
-    done("added", f"population {name}: budget {budget} ({notion})")
+    told(as_json, "added", f"population {name}: budget {budget} ({notion})", {"dataset": None, "population": name})
 
 
 @dataset.command("list")
@@ -166,8 +181,8 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
             d.engine,
             d.unit,
             str(d.notion),
-            spelled(d.notion, d.spent),
-            spelled(d.notion, d.limit),
+            (exact if as_json else spelled)(d.notion, d.spent),
+            (exact if as_json else spelled)(d.notion, d.limit),
             d.removed,
         ]
         for d in data_sets(_folder(jail).state)
@@ -177,10 +192,10 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
 
 @dataset.command("remove")
 @quiet
-def dataset_remove(name: DatasetName, jail: Where = HERE) -> None:
+def dataset_remove(name: DatasetName, jail: Where = HERE, as_json: Json = False) -> None:
     """Close a data set for everybody, permanently. Its charges stay in the ledger; its name cannot be used again."""
     _folder(jail).remove_dataset(name)
-    done("removed", name)
+    told(as_json, "removed", name, {"dataset": name})
 
 
 @user.command("add")
@@ -192,6 +207,7 @@ def user_add(
     role: Annotated[str | None, typer.Option(help="analyst, curator, auditor or operator; default: analyst")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write the connection file")] = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Add a user and write the connection file that she connects with.
 
@@ -216,8 +232,9 @@ def user_add(
             raise
         f.truncate()
         json.dump(file, f, indent=1)
-    notes([f"{name} was revoked; the new token ends that, and the grants are valid again"] if shut_out else [])
-    done("added", f"{name}; hand over {path} in private: it contains the token, which is stored nowhere else")
+    noted = [f"{name} was revoked; the new token ends that, and the grants are valid again"] if shut_out else []
+    words = f"{name}; hand over {path} in private: it contains the token, which is stored nowhere else"
+    told(as_json, "added", words, {"user": name, "file": str(path)}, noted)
 
 
 @user.command("list")
@@ -226,8 +243,40 @@ def user_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the users."""
     from privjail.curator.views import users
 
-    rows = [[u.name, u.role, ", ".join(u.groups), u.expires, u.revoked] for u in users(_folder(jail).state)]
-    show("users", ["name", "role", "groups", "expires", "revoked"], rows, as_json)
+    rows = [
+        [u.name, u.role, listed(u.groups, as_json), listed(u.files, as_json), u.expires, u.revoked]
+        for u in users(_folder(jail).state)
+    ]
+    show("users", ["name", "role", "groups", "files", "expires", "revoked"], rows, as_json)
+
+
+@user.command("file")
+@quiet
+def user_file(
+    name: Annotated[str, typer.Argument(help="the user", autocompletion=_names("users"))],
+    file: Annotated[str, typer.Argument(help="a name for the connection file, e.g. laptop")],
+    end: Annotated[bool, typer.Option("--end", help="end this file instead of making it")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="where to write it")] = None,
+    jail: Where = HERE,
+    as_json: Json = False,
+) -> None:
+    """Give a user one more connection file, or end one. Her others stay valid; grants and limits are the same."""
+    from privjail.curator.connection_files import add_file, end_file
+
+    if end:
+        end_file(_folder(jail), name, file)
+        told(as_json, "ended", f"the connection file {file} of {name}", {"user": name, "file": file})
+        return
+    path = output or Path(f"{name}-{file}.privjail")
+    folder = _folder(jail)
+    # Opened first: a token that cannot be handed over must not replace one that works.
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as f:
+        try:
+            json.dump(add_file(folder, name, file), f, indent=1)
+        except BaseException:
+            path.unlink()
+            raise
+    told(as_json, "added", f"{path}; hand it over in private", {"user": name, "file": str(path)})
 
 
 @user.command("pardon")
@@ -236,10 +285,11 @@ def user_pardon(
     name: Annotated[str, typer.Argument(help="the user", autocompletion=_names("users"))],
     reason: Annotated[str | None, typer.Option(help="why the requests failed; logged")] = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Allow releases again to a user whose requests failed too often inside the jail. Find the cause first."""
     _folder(jail).pardon(name, reason)
-    done("pardoned", name)
+    told(as_json, "pardoned", name, {"user": name})
 
 
 @group.command("add")
@@ -249,13 +299,15 @@ def group_add(
     members: Annotated[list[str] | None, typer.Argument(help="all its members", autocompletion=_names("users"))] = None,
     widen: Widen = False,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Make a group, or replace its members. What the group has spent stays with it.
 
     Refused without --widen if somebody who leaves the group could then spend more.
     """
-    notes(_folder(jail).set_group(name, members or [], widen))
-    done("group", f"{name}: {', '.join(members or ['nobody'])}")
+    noted = _folder(jail).set_group(name, members or [], widen)
+    facts = {"group": name, "members": sorted(set(members or []))}
+    told(as_json, "group", f"{name}: {', '.join(members or ['nobody'])}", facts, noted)
 
 
 @group.command("list")
@@ -264,7 +316,7 @@ def group_list(jail: Where = HERE, as_json: Json = False) -> None:
     """List the groups."""
     from privjail.curator.views import groups
 
-    rows = [[g.name, ", ".join(g.members)] for g in groups(_folder(jail).state)]
+    rows = [[g.name, listed(g.members, as_json)] for g in groups(_folder(jail).state)]
     show("groups", ["name", "members"], rows, as_json)
 
 
@@ -276,10 +328,15 @@ def grant(
     group: Annotated[bool, typer.Option("--group", help="WHO is a group: its members share the budget")] = False,
     reason: Reason = None,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Let a user or a group spend on a data set. Every limit that applies must allow a release."""
-    notes(_folder(jail).grant(who, dataset, numbers(budget), group, reason))
-    done("granted", f"{who}: {budget} on {dataset}")
+    folder = _folder(jail)
+    noted = folder.grant(who, dataset, numbers(budget), group, reason)
+    kind = "group" if group else "user"
+    limit = exact(folder.state.datasets[dataset].notion, folder.state.limits[(kind, who, dataset)])
+    facts = {"scope": kind, "who": who, "dataset": dataset, "limit": limit}
+    told(as_json, "granted", f"{who}: {budget} on {dataset}", facts, noted)
 
 
 @quiet
@@ -303,14 +360,17 @@ def budget(
         if raise_to is not None and lower_to is not None:
             raise DPError("--raise and --lower exclude each other")
         if raise_to is not None:
-            notes(folder.raise_budget(dataset, numbers(raise_to), reason))
+            gained = folder.raise_budget(dataset, numbers(raise_to), reason)
+            notes([] if as_json else gained)
         else:
             folder.lower_budget(dataset, numbers(lower_to), reason)
     rows = []
     for b in budgets(folder.state, dataset):
-        drawn = [] if as_json else [bar(b.share)]
-        rows.append([b.dataset, b.scope, b.who, spelled(b.notion, b.spent), spelled(b.notion, b.limit), *drawn])
-    columns = ["data set", "scope", "who", "spent", "limit", *([] if as_json else [""])]
+        words = [spelled(b.notion, b.spent), spelled(b.notion, b.limit)]
+        drawn = words if as_json else [bar(b.share)]
+        written = exact if as_json else spelled
+        rows.append([b.dataset, b.scope, b.who, written(b.notion, b.spent), written(b.notion, b.limit), *drawn])
+    columns = ["data set", "scope", "who", "spent", "limit", *(["spent words", "limit words"] if as_json else [""])]
     show("budgets", columns, rows, as_json)
 
 
@@ -323,14 +383,16 @@ def revoke(
     group: Annotated[bool, typer.Option("--group", help="WHO is a group")] = False,
     widen: Widen = False,
     jail: Where = HERE,
+    as_json: Json = False,
 ) -> None:
     """Revoke a user, or one grant. It takes effect with the next request.
 
     A grant is also a limit: revoking a group's grant can let a member with a larger grant of her own spend more.
     That is refused without --widen.
     """
-    notes(_folder(jail).revoke(who, dataset, group, widen))
-    done("revoked", who + (f" on {dataset}" if dataset else ""))
+    noted = _folder(jail).revoke(who, dataset, group, widen)
+    facts = {"scope": "group" if group else "user", "who": who, "dataset": dataset}
+    told(as_json, "revoked", who + (f" on {dataset}" if dataset else ""), facts, noted)
 
 
 @quiet
@@ -363,7 +425,7 @@ def verify(
         keeping.expect(folder, expect)
     head = f"{newest.seq}:{newest.hash}"
     if as_json:
-        print(json.dumps({"entries": newest.seq, "head": head}))
+        print(dumps({"entries": newest.seq, "head": head}))
     else:
         done("whole", f"{newest.seq} entries; newest: {head}")
 

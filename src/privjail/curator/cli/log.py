@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.jail import HERE, Json, Where, _folder
-from privjail.curator.cli.show import out, quiet
+from privjail.curator.cli.jail import HERE, Where, _folder
+from privjail.curator.cli.show import Json, cell, dumps, out, plain, quiet
 from privjail.distribution import __version__
 
 COLUMNS = ["entry", "at", "what", "who", "details", "by", "reason"]
@@ -47,11 +47,11 @@ def log(
     wanted = {"who": who, "dataset": dataset, "what": what, "text": text, "since": since, "until": until}
     rows = (_security if security else _entries)(jail, wanted, last)
     if as_json or form is Form.json:
-        print(json.dumps(rows, ensure_ascii=False, default=str))
+        print(dumps(rows))
     elif form is Form.csv:
         table = csv.DictWriter(sys.stdout, list(dict.fromkeys(k for row in rows for k in row)) or COLUMNS)
         table.writeheader()
-        table.writerows(rows)
+        table.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     elif form is Form.syslog:
         for row in rows:
             print(_syslog(row))
@@ -99,9 +99,10 @@ def _lines(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         at = str(row["at"] or "")[:19].replace("T", " ")
         by = f" by {row['by']}" if row.get("by") else ""
-        head = f"{row.get('entry', ''):>6} {at:19}  [bold]{escape(str(row['what']))}[/] {escape(str(row['who'] or ''))}"
-        out.print(head + escape(by), soft_wrap=True, highlight=False)
-        details = str(row["details"])
+        what, who = escape(plain(row["what"])), escape(plain(row["who"] or ""))
+        head = f"{row.get('entry', ''):>6} {at:19}  [bold]{what}[/] {who}"
+        out.print(head + escape(plain(by)), soft_wrap=True, highlight=False)
+        details = plain(row["details"])
         for line in textwrap.wrap(details, width, initial_indent=" " * 7, subsequent_indent=" " * 7):
             out.print(escape(line), soft_wrap=True, highlight=False, style="dim")
 
@@ -111,15 +112,15 @@ def _syslog(row: dict[str, Any]) -> str:
     level = WARNING if row["what"] in SERIOUS else NOTICE
     pairs = {k: row.get(k) for k in ("entry", "what", "who", "by", "reason") if row.get(k) is not None}
     quoted = " ".join(f'{k}="{_quoted(str(v))}"' for k, v in pairs.items())
-    details = str(row["details"]).replace("\n", " ")
-    kind = row["what"].replace(" ", "-")
+    details = plain(row["details"])
+    kind = plain(row["what"]).replace(" ", "-")
     return (
         f"<{FACILITY * 8 + level}>1 {row['at'] or '-'} - privjail {__version__} {kind} [privjail@0 {quoted}] {details}"
     )
 
 
 def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]").replace("\n", " ")
+    return plain(text).replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
 
 
 def register(app: typer.Typer) -> None:

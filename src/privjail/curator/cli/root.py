@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
+from typing import Any
 
 import typer
 
-from privjail.curator.cli import console, day, house, ingest, jail, log, schema, serve, verify
+from privjail.curator.cli import console, day, example, house, ingest, jail, log, login, schema, serve, verify
+from privjail.curator.cli.show import Json, complain, dumps
 from privjail.distribution import __version__
 from privjail.errors import DPError
 from privjail.faults import explained
@@ -35,19 +36,36 @@ def _mount() -> None:
 
 _mount()
 app.add_typer(schema.app, name="schema")
-for part in (jail, log, ingest, serve, console, house, day, verify):
+for part in (jail, example, login, log, ingest, serve, console, house, day, verify):
     part.register(app)
+
+
+def _misused(error: Any) -> int:
+    """Say what is wrong with the arguments; a command without any shows its help instead."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        where = "privjail" if context is None else context.command_path
+        complain(DPError(error.format_message(), do=f"see: {where} --help"))
+    return int(error.exit_code)
 
 
 def run() -> None:
     """Run the command line; a mistake of the caller ends in a message, not in a traceback."""
     try:
-        app(prog_name="privjail")
+        ended = app(prog_name="privjail", standalone_mode=False)
+        raise SystemExit(ended if isinstance(ended, int) else 0)
+    except typer.Abort:
+        complain(DPError("stopped"))
+        raise SystemExit(1) from None
     except Exception as e:
+        if hasattr(e, "format_message"):  # a wrong option or argument, found by typer (or the click that it brings)
+            raise SystemExit(_misused(e)) from None
         wrong = e if isinstance(e, DPError) else explained(e)
         if wrong is None:
             raise
-        print(f"privjail: {wrong}", file=sys.stderr)
+        complain(wrong)
         raise SystemExit(1) from None
 
 
@@ -60,6 +78,32 @@ def rehearse(context: typer.Context) -> None:
 
 
 @app.command()
-def version() -> None:
+def version(as_json: Json = False) -> None:
     """Print the version."""
-    print(f"privjail {__version__}")
+    print(dumps({"version": __version__}) if as_json else f"privjail {__version__}")
+
+
+def commands() -> dict[str, Any]:
+    """All commands by what one types after ``privjail``."""
+
+    def below(command: Any, path: str) -> dict[str, Any]:
+        if not hasattr(command, "commands"):
+            return {path: command}
+        found: dict[str, Any] = {}
+        for name, each in sorted(command.commands.items()):
+            found |= below(each, f"{path} {name}".strip())
+        return found
+
+    return below(typer.main.get_command(app), "")
+
+
+@app.command("help")
+def help_(as_json: Json = False) -> None:
+    """List all commands and subcommands."""
+    said = {path: (each.help or "").strip().partition("\n")[0] for path, each in commands().items()}
+    if as_json:
+        print(dumps([{"command": path, "help": text} for path, text in said.items()]))
+        return
+    width = max(map(len, said))
+    for path, text in said.items():
+        print(f"  privjail {path:{width}}  {text}")

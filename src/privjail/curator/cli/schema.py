@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,8 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from privjail.curator.cli.show import Json, dumps, told
+from privjail.curator.given import table_query
 from privjail.errors import DPError
 from privjail.faults import FILES
 
@@ -40,6 +43,11 @@ def schema_draft(
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it exists.")] = False,
     kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,
     query: Annotated[str | None, typer.Option(help="A query of the database.")] = None,
+    table: Annotated[str | None, typer.Option(help="A table of the database.")] = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="The first line of a CSV is names, although it looks like data.")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a first schema for FILE, for you to edit.
 
@@ -52,8 +60,12 @@ def schema_draft(
         form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
     if out is not None and out.exists() and not force:
         raise DPError(f"{out.name!r} exists and was left as it is", do="choose another name, or add --force")
-    rows, odd = read_any(file, kind, query)
-    text = spell(draft(rows), form.value)
+    rows, odd = read_any(file, kind, table_query(table, query), header)
+    made = draft(rows)
+    text = spell(made, form.value)
+    if as_json and out is None:
+        print(dumps({"schema": made, "notes": odd}))
+        return
     if out is None:
         print(text, end="")
     else:
@@ -62,6 +74,9 @@ def schema_draft(
         except OSError as e:
             wrong, do = FILES.get(e.errno or 0, (f"cannot be written: {e.strerror}", None))
             raise DPError(f"{out.name!r} {wrong}", do=do) from None
+    if as_json:
+        told(True, "written", "", {"file": str(out)}, odd)
+        return
     messages = Console(stderr=True)
     for remark in odd:
         messages.print(f"[yellow]note[/]: {escape(remark)}", soft_wrap=True)
@@ -77,6 +92,7 @@ def schema_check(
     schema: Annotated[Path, typer.Argument(help="Its schema, JSON or TOML.")],
     unit: Annotated[str | None, typer.Option(help="The column that identifies the person.")] = None,
     max_rows_per_unit: Annotated[int | None, typer.Option(help="Keep at most this many rows of each person.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Load FILE as the jail would, and show what SCHEMA changes: values clipped, and values made missing.
 
@@ -86,6 +102,11 @@ def schema_check(
     from privjail.curator.schema_draft import read_raw
 
     report = check(read_raw(file), schema, unit, max_rows_per_unit)
+    if as_json:
+        columns = [{**asdict(c), "domain": c.shown} for c in report.columns]
+        kept = [{k: v for k, v in c.items() if k != "shown"} for c in columns]
+        print(dumps({"rows": report.rows, "dropped": report.dropped, "columns": kept}))
+        return
     console = Console()
     console.print(_check_table(report.columns, file.name))
     if report.dropped:

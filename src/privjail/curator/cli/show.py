@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from privjail.budget.notions import Cost, Notion
+from privjail.budget.notions import Cost, Notion, name_of
 from privjail.errors import DPError
 from privjail.faults import explained
 
 out = Console()
+Json = Annotated[bool, typer.Option("--json", help="print JSON for other programs")]
+#: Controls of a terminal, and marks that turn the direction of writing: somebody else's text must not work the screen.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula
+
+
+def plain(text: Any) -> str:
+    """A text with all controls spelled out, as \\x1b."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+
+
+def cell(value: Any) -> str:
+    """A text for a spreadsheet: no controls, and nothing that it would compute."""
+    text = "" if value is None else str(value)
+    safe = isinstance(value, (int, float)) or not text.startswith(FORMULA)
+    return plain(text if safe else "'" + text)
+
+
+def dumps(value: Any) -> str:
+    """JSON in one line; controls are escaped, other letters are as they are."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def complain(error: DPError) -> None:
+    """The one form in which all commands say what is wrong."""
+    print(f"privjail: error: {plain_lines(str(error))}", file=sys.stderr)
+
+
+def plain_lines(text: str) -> str:
+    return "\n".join(plain(line) for line in text.split("\n"))
 
 
 def quiet(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,26 +61,35 @@ def quiet(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return command(*args, **kwargs)
         except DPError as e:
-            print(f"{type(e).__name__}: {e}", file=sys.stderr)
+            complain(e)
         except (typer.Exit, typer.Abort):  # which are RuntimeErrors
             raise
         except Exception as e:
             wrong = explained(e)
             if wrong is None:
                 raise
-            print(f"privjail: {wrong}", file=sys.stderr)
+            complain(wrong)
         raise typer.Exit(1) from None
 
     return run
 
 
 def done(what: str, rest: str) -> None:
-    out.print(f"[green]{what}[/green] {escape(rest)}", soft_wrap=True)
+    out.print(f"[green]{what}[/green] {escape(plain_lines(rest))}", soft_wrap=True)
+
+
+def told(as_json: bool, what: str, words: str, facts: dict[str, Any], warnings: Iterable[str] = ()) -> None:
+    """What a command did: in words, or as one JSON object with the same keys every time (``done``, ``notes``)."""
+    if as_json:
+        print(dumps({"done": what, **facts, "notes": list(warnings)}), flush=True)
+        return
+    notes(list(warnings))
+    done(what, words)
 
 
 def notes(warnings: list[str]) -> None:
     for warning in warnings:
-        out.print(f"[yellow]note[/yellow]: {escape(warning)}", soft_wrap=True)
+        out.print(f"[yellow]note[/yellow]: {escape(plain(warning))}", soft_wrap=True)
 
 
 @contextmanager
@@ -64,16 +105,29 @@ def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int, int], No
 def show(title: str, columns: list[str], rows: list[list[Any]], as_json: bool) -> None:
     """Print rows as a table, or as JSON."""
     if as_json:
-        print(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False, default=str))
+        keys = [column.replace("data set", "dataset").replace(" ", "_") for column in columns]
+        print(dumps([dict(zip(keys, row, strict=True)) for row in rows]))
         return
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*("—" if cell is None else escape(str(cell)) for cell in row))
+        table.add_row(*("—" if each is None else escape(plain(each)) for each in row))
     out.print(table)
 
 
 def spelled(notion: Notion, cost: Cost | None) -> str | None:
     return None if cost is None else notion.spelled(cost)
+
+
+NAMES = {"pure": ("epsilon",), "approx": ("epsilon", "delta"), "zcdp": ("rho",), "renyi": ("divergence",)}
+
+
+def exact(notion: Notion, cost: Cost | None) -> dict[str, str] | None:
+    """An amount for other programs: exact numbers as texts, "1/3" or "0.5" never rounded."""
+    return None if cost is None else dict(zip(NAMES[name_of(notion)], map(str, cost), strict=True))
+
+
+def listed(names: Iterable[str], as_json: bool) -> Any:
+    return list(names) if as_json else ", ".join(names)
 
 
 def bar(share: float | None) -> str:

@@ -61,13 +61,13 @@ def audit(
 
 
 def _given(text: str) -> tuple[str, Any]:
-    from privjail.curator.given import schema_dict
+    from privjail.curator.given import schema_dict, whole
     from privjail.verify.audit.jail import Given
 
     name, equals, rest = text.partition("=")
     schema, *options = rest.split(",")
     found = dict(option.partition("=")[::2] for option in options)
-    if not equals or set(found) - {"unit", "most", "notion"} or not found.get("most", "1").isdigit():
+    if not equals or set(found) - {"unit", "most", "notion"} or whole(found.get("most", "1")) is None:
         raise DPError(f"--data takes NAME=SCHEMA[,unit=COLUMN[,most=K]][,notion=pure], got {text!r}")
     most = int(found["most"]) if "most" in found else (None if "unit" in found else 1)
     notion = found.get("notion", "pure")

@@ -15,7 +15,7 @@ from privjail.curator import house_rules
 from privjail.curator.checks import need_reason, the_dataset
 from privjail.curator.console.app import Ask, Refused
 from privjail.curator.folder import JailFolder, Tried
-from privjail.curator.given import numbers
+from privjail.curator.given import numbers, whole
 from privjail.errors import DPError, PlanError
 from privjail.server.rights import Rights, concerned, rights
 
@@ -37,16 +37,18 @@ class Action:
 
 def _days(ask: Ask) -> int:
     text = ask.given("days", "90")
-    if not text.isdigit() or not 1 <= int(text) <= 3650:
-        raise PlanError(f"{text!r} is no number of days", do="write a number from 1 to 3650")
-    return int(text)
+    days = whole(text)
+    if days is None or not 1 <= days <= 3650:
+        raise PlanError(f"{text[:20]!r} is no number of days", do="write a number from 1 to 3650")
+    return days
 
 
 def _whole(ask: Ask, name: str) -> int:
     text = ask.given(name)
-    if not text.isdigit():
-        raise PlanError(f"{text!r} is no number")
-    return int(text)
+    number = whole(text)
+    if number is None:
+        raise PlanError(f"{text[:20]!r} is no number")
+    return number
 
 
 def _widen(ask: Ask) -> bool:

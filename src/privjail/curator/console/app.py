@@ -27,6 +27,7 @@ from privjail.faults import explained
 from privjail.server.authentication import holder
 from privjail.server.ledger.state import ANALYST, State, UserEntry
 from privjail.server.security_log import SecurityLog
+from privjail.server.tokens import token_hash
 
 log = logging.getLogger("privjail.console")
 LARGEST = 2**20  # bytes of a form
@@ -206,9 +207,14 @@ class Console:
         return await run_in_threadpool(self._log_in, request, (form.get("token") or [""])[0])
 
     def _log_in(self, request: Request, token: str) -> Response:
+        """A right token is let in, whatever others at the same address did: nobody guesses one of 256 random bits.
+
+        Wrong ones wait, and while they do, the ledger is not read for them.
+        """
         place = address(request)
         wait = self.patience.wait(place)
-        if wait > 0:
+        known = guard.who(self.folder.ledger.state, token)
+        if wait > 0 and known is None:
             self.note("login refused", request, None, why="too many wrong tokens")
             wrong = f"Too many wrong tokens came from your address. Try again in {round(wait) + 1} seconds."
             return self.page("login.html", 429, wrong=wrong)
@@ -218,16 +224,17 @@ class Console:
             self.patience.failed(place)
             self.note("login failed", request, None)
             return self.page("login.html", 403, wrong="This token is not accepted: unknown, expired, or revoked.")
-        self.patience.succeeded(place)
-        return self.welcome(request, user)
+        return self.welcome(request, user, digest=token_hash(token.strip()))
 
-    def welcome(self, request: Request, user: UserEntry, by_page: bool = False) -> Response:
+    def welcome(
+        self, request: Request, user: UserEntry, by_page: bool = False, digest: str | None = None
+    ) -> Response:  # fmt: skip
         """Begin a session: a new id, whatever cookie came with the request.
 
         ``by_page``: the request was sent here by another site. A redirect would not carry our cookie, a link does.
         """
         self.logins.end(request.cookies.get(self.cookie))
-        number, _ = self.logins.begin(user)
+        number, _ = self.logins.begin(user, digest)
         self.note("login", request, user.name, role=user.role)
         to = "/mine" if user.role == ANALYST else "/"
         response = self.page("welcome.html", to=to) if by_page else RedirectResponse(to, 303)
@@ -301,7 +308,7 @@ class Headed:
 
 def build(folder: JailFolder, options: Options) -> Any:
     """The whole application."""
-    from privjail.curator.console import actions, oidc, pages, schemas
+    from privjail.curator.console import actions, devices, oidc, pages, schemas
 
     console = Console(folder, options)
     routes = [
@@ -313,6 +320,7 @@ def build(folder: JailFolder, options: Options) -> Any:
         *pages.routes(console),
         *actions.routes(console),
         *schemas.routes(console),
+        *devices.routes(console),
     ]
     if options.provider is not None:
         routes += oidc.Oidc(console, options.provider).routes()

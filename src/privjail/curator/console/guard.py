@@ -56,14 +56,17 @@ class Logins:
         self._lock = threading.Lock()
         self._by_id: dict[str, Login] = {}
 
-    def begin(self, user: UserEntry) -> tuple[str, Login]:
-        """A new session under a new id, whatever the browser sent: an id that was planted before means nothing."""
+    def begin(self, user: UserEntry, digest: str | None = None) -> tuple[str, Login]:
+        """A new session under a new id, whatever the browser sent: an id that was planted before means nothing.
+
+        ``digest``: of the token that she came with; the session ends with it.
+        """
         now = time.monotonic()
         with self._lock:
             self._by_id = {i: each for i, each in self._by_id.items() if each.fresh(now)}
             while len(self._by_id) >= MOST_LOGINS:
                 self._by_id.pop(min(self._by_id, key=lambda i: self._by_id[i].used))
-            number, login = secrets.token_urlsafe(32), Login(user.name, user.token)
+            number, login = secrets.token_urlsafe(32), Login(user.name, digest or user.token)
             self._by_id[number] = login
             return number, login
 
@@ -95,10 +98,10 @@ def who(state: State, token: str) -> UserEntry | None:
 
 
 class Patience:
-    """Slows down who tries tokens: so many from one address, then a pause."""
+    """Slows down who tries too often: so many times from one address, then a pause."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, threading.Lock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic, tries: int = TRIES) -> None:
+        self._clock, self._lock, self._tries = clock, threading.Lock(), tries
         self._wrong: dict[str, list[float]] = {}
 
     def wait(self, address: str) -> float:
@@ -106,15 +109,11 @@ class Patience:
         with self._lock:
             now = self._clock()
             wrong = [t for t in self._wrong.get(address, []) if now - t < PAUSE]
-            return 0.0 if len(wrong) < TRIES else PAUSE - (now - wrong[-TRIES])
+            return 0.0 if len(wrong) < self._tries else PAUSE - (now - wrong[-self._tries])
 
     def failed(self, address: str) -> None:
         with self._lock:
             now = self._clock()
             if len(self._wrong) >= MOST_ADDRESSES:
                 self._wrong = {a: ts for a, ts in self._wrong.items() if now - ts[-1] < PAUSE}
-            self._wrong[address] = [*self._wrong.get(address, [])[-TRIES:], now]
-
-    def succeeded(self, address: str) -> None:
-        with self._lock:
-            self._wrong.pop(address, None)
+            self._wrong[address] = [*self._wrong.get(address, [])[-self._tries :], now]

@@ -23,7 +23,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from privjail.curator.console import guard
+from privjail.curator.console.app import address
 from privjail.errors import DPError
+from privjail.faults import safe_url
 
 if TYPE_CHECKING:
     from privjail.curator.console.app import Console
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 SECONDS, MOST_BYTES = 10.0, 2**20  # of an answer of the provider
 MINUTES, MOST_WAITING = 10, 1_000  # for somebody to log in there, and how many may do so at a time
 ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"]  # signatures with a public key: never "none" or a shared secret
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+BEGINS = 30  # logins that one address may begin in a minute
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class Refusal(Exception):
 
 
 def _safe(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+    if not safe_url(url):
         raise Refusal("the provider is not reached through https")
     return url
 
@@ -87,6 +89,7 @@ class Oidc:
         self._console, self._provider = console, provider
         self._lock = threading.Lock()
         self._begun: dict[str, Begun] = {}
+        self._patience = guard.Patience(tries=BEGINS)
         self._cookie = "__Host-privjail-oidc" if console.options.secure else "privjail-oidc"
 
     def _known(self) -> dict[str, Any]:
@@ -101,6 +104,10 @@ class Oidc:
         return await run_in_threadpool(self._begin, request)
 
     def _begin(self, request: Request) -> Response:
+        place = address(request)
+        if self._patience.wait(place) > 0:
+            return self._failed(request, "too many logins began at this address", status=429)
+        self._patience.failed(place)
         scheme = "https" if self._console.options.secure else "http"
         redirect = f"{scheme}://{request.headers['host']}/oidc/callback"  # a name that the console is served under
         words = [secrets.token_urlsafe(32) for _ in range(4)]
@@ -149,7 +156,7 @@ class Oidc:
         given = request.query_params
         if begun is None or begun.at < time.monotonic() - MINUTES * 60:
             raise Refusal("no login began in this browser")
-        if not secrets.compare_digest(given.get("state", ""), begun.state):
+        if not secrets.compare_digest(given.get("state", "").encode(), begun.state.encode()):
             raise Refusal("the answer belongs to another login")
         if "code" not in given:
             raise Refusal("the provider refused")
@@ -161,36 +168,47 @@ class Oidc:
             pair = f"{urllib.parse.quote(self._provider.client)}:{urllib.parse.quote(self._provider.secret)}"
             headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
         answer = _json(str(known.get("token_endpoint")), form, headers)
-        claims = self._claims(str(answer.get("id_token")), _json(str(known.get("jwks_uri"))), begun.nonce)
+        keys = _json(str(known.get("jwks_uri")))
+        claims = read_claims(str(answer.get("id_token")), keys, self._provider, str(known["issuer"]), begun.nonce)
         name = claims.get(self._provider.claim)
         if not isinstance(name, str) or not name:
             raise Refusal(f"the provider says no {self._provider.claim}")
         return name
 
-    def _claims(self, token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
-        """What the token says, if the provider signed it, for us, now, and in answer to this login."""
-        from joserfc import jwt
-        from joserfc.errors import JoseError
-        from joserfc.jwk import KeySet
-
-        required: Any = {
-            "iss": {"essential": True, "value": self._provider.issuer},
-            "aud": {"essential": True, "value": self._provider.client},
-            "exp": {"essential": True}, "nonce": {"essential": True, "value": nonce},
-        }  # fmt: skip
-        try:
-            decoded = jwt.decode(token, KeySet.import_key_set(keys), algorithms=ALGORITHMS)  # type: ignore[arg-type]
-            jwt.JWTClaimsRegistry(leeway=30, **required).validate(decoded.claims)
-        except (JoseError, ValueError, KeyError, TypeError) as e:
-            raise Refusal(f"the provider's token is not accepted ({type(e).__name__})") from None
-        return dict(decoded.claims)
-
-    def _failed(self, request: Request, why: str, name: str | None = None) -> Response:
+    def _failed(self, request: Request, why: str, name: str | None = None, status: int = 403) -> Response:
         self._console.note("login failed", request, None, why=why, named=name)
-        return self._console.page("login.html", 403, wrong="The login through the identity provider failed.")
+        return self._console.page("login.html", status, wrong="The login through the identity provider failed.")
 
     def routes(self) -> list[Route]:
         return [Route("/oidc", self.begin), Route("/oidc/callback", self.callback)]
+
+
+def read_claims(token: str, keys: dict[str, Any], provider: Provider, issuer: str, nonce: str | None) -> dict[str, Any]:
+    """What an identity token says, if the provider signed it, for us, now, and in answer to this login.
+
+    ``issuer``: the provider's name for itself, letter by letter. ``nonce``: None where the way here carries none (a
+    device's login, whose token comes straight from the provider).
+    """
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
+    required: Any = {
+        "iss": {"essential": True, "value": issuer}, "aud": {"essential": True, "value": provider.client},
+        "exp": {"essential": True},
+    }  # fmt: skip
+    if nonce is not None:
+        required["nonce"] = {"essential": True, "value": nonce}
+    try:
+        decoded = jwt.decode(token, KeySet.import_key_set(keys), algorithms=ALGORITHMS)  # type: ignore[arg-type]
+        jwt.JWTClaimsRegistry(leeway=30, **required).validate(decoded.claims)
+    except (JoseError, ValueError, KeyError, TypeError) as e:
+        raise Refusal(f"the provider's token is not accepted ({type(e).__name__})") from None
+    claims = dict(decoded.claims)
+    several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+    if claims.get("azp", None if several else provider.client) != provider.client:
+        raise Refusal("the provider's token was made for another client")
+    return claims
 
 
 def read_provider(issuer: str | None, client: str | None, secret: Any, claim: str) -> Provider | None:
@@ -204,4 +222,4 @@ def read_provider(issuer: str | None, client: str | None, secret: Any, claim: st
     except ModuleNotFoundError:
         raise DPError("the package 'joserfc' is not installed", do="pip install 'privjail-dp[console]'") from None
     text = None if secret is None else secret.read_text(encoding="utf-8").strip()
-    return Provider(issuer.rstrip("/"), client, text, claim)
+    return Provider(issuer, client, text, claim)

@@ -14,6 +14,7 @@ from privjail.curator import views
 from privjail.curator.certificates import checked, read
 from privjail.curator.checks import the_dataset
 from privjail.curator.console.app import Ask, Refused
+from privjail.curator.given import whole
 from privjail.curator.meaning import meaning, of_rho
 from privjail.curator.spending import forecast
 from privjail.server import security_log
@@ -28,7 +29,8 @@ ON_A_PAGE = 50
 NEAR = 0.8  # of a limit: who is shown as near it
 KINDS = (
     "charge", "limit", "user", "revoke", "group", "dataset", "remove", "freeze", "rule", "wish", "decline", "pardon",
-    "failed", "given_up", "anchor", "lost", "repeat", "init", "upgrade", "restored",
+    "failed", "given_up", "anchor", "lost", "repeat", "init", "upgrade", "restored", "token", "example",
+    "settings",
 )  # fmt: skip
 
 
@@ -138,7 +140,7 @@ def log(ask: Ask) -> Response:
         ask.query("who"), ask.query("dataset"), ask.query("what"), ask.query("text"), ask.query("since"),
         ask.query("until"),
     )  # fmt: skip
-    before = int(ask.query("before")) if ask.query("before").isdigit() else None
+    before = whole(ask.query("before"))
     found = views.search(ask.console.folder, wanted, before, ON_A_PAGE + 1, ask.sees_programs)
     more = found[ON_A_PAGE - 1].line.entry if len(found) > ON_A_PAGE else None
     return ask.page("log.html", entries=found[:ON_A_PAGE], wanted=wanted, kinds=KINDS, more=more,
@@ -146,10 +148,10 @@ def log(ask: Ask) -> Response:
 
 
 def _entry(ask: Ask) -> views.Entry:
-    number = ask.request.path_params["number"]
+    number = whole(ask.request.path_params["number"]) or 0
     found = ask.console.folder.ledger.window(number, number) if 0 < number <= ask.console.folder.ledger.entries else []
     if not found or found[0].body["type"] in views.HIDDEN:
-        raise Refused(404, f"the log has no entry {number} that is shown")
+        raise Refused(404, "the log has no such entry that is shown")
     return views.entry(found[0], ask.state, ask.sees_programs)
 
 
@@ -176,12 +178,16 @@ def certificate(ask: Ask) -> Response:
 def epsilon(ask: Ask) -> Response:
     wrong, given = None, ask.query("eps") or "0.1"
     try:
+        if not 1e-9 <= float(given) <= 1e9:
+            raise ValueError(given)
         shown = meaning(float(given), float(ask.query("delta") or 0))
     except (ValueError, OverflowError):
         wrong, shown = "ε is a number above 0, δ one from 0 to below 1", meaning(0.1)
     sets = []
-    for data in views.data_sets(ask.state):
-        if not data.removed and data.limit is not None:
+    staff, state = ask.user.role in STAFF, ask.state
+    for data in views.data_sets(state):
+        seen = staff or rights(state, ask.user.name, data.name).access
+        if seen and not data.removed and data.limit is not None:
             left = max(0.0, float(data.limit[0] - data.spent[0]))
             reported = data.notion.report(data.spent)
             pair = reported if isinstance(reported, tuple) else (reported, 0.0)
@@ -221,8 +227,8 @@ def routes(console: Console) -> list[Route]:
         Route("/people", staff(people)),
         Route("/requests", staff(requests)),
         Route("/log", staff(log)),
-        Route("/log/{number:int}", staff(entry)),
-        Route("/log/{number:int}/certificates.json", readers(certificate)),
+        Route("/log/{number}", staff(entry)),
+        Route("/log/{number}/certificates.json", readers(certificate)),
         Route("/epsilon", console.open_to()(epsilon)),
         Route("/security", staff(security)),
         Route("/mine", console.open_to("analyst")(mine)),

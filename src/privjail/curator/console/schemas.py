@@ -47,9 +47,12 @@ def _page(ask: Ask, file: str, text: str, report: Any, wrong: DPError | None = N
 def draft(ask: Ask) -> Response:
     """Columns and types of a file. Ranges and categories are the curator's: read from the data, they would leak."""
     from privjail.curator.schema_draft import draft as drafted
-    from privjail.curator.schema_draft import read_raw
+    from privjail.curator.schema_draft import need_header, read_raw
 
-    made = drafted(read_raw(chosen(ask)))
+    path = chosen(ask)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        need_header(path)
+    made = drafted(read_raw(path))
     blank = {name: _blank(column) for name, column in made.items()}
     return _page(ask, ask.given("file"), json.dumps(blank, indent=2, ensure_ascii=False), None)
 

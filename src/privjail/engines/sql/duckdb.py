@@ -22,6 +22,7 @@ SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "ieee_floating_point_ops": True,
+    "order_by_non_integer_literal": True,  # rows may be sorted by a column that is the same in all of them
     "preserve_insertion_order": False,  # order is data: the stored position
 }
 

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from privjail.budget.ledger import Branch, CostTree
+from privjail.server.ledger.entries import Example
 from privjail.server.ledger.events import LedgerError, amounts, spelled, texts
 from privjail.server.ledger.rules import Rule, Used
 from privjail.server.ledger.state import ANALYST, RequestEntry, Scope, State, UserEntry, Wish
@@ -40,7 +41,9 @@ def unpack(packed: bytes | None, body: dict[str, Any]) -> State:
     text = unpacker.decompress(packed, MOST_BYTES)
     if not unpacker.eof:
         raise damaged()
-    return _state(json.loads(text))
+    state = _state(json.loads(text))
+    state.latest = max(body.get("at", ""), body.get("latest", ""))
+    return state
 
 
 def damaged() -> LedgerError:
@@ -78,6 +81,8 @@ def _service(state: State) -> dict[str, Any]:
         "frozen": sorted(state.frozen.items()),
         "rules": [[scope, rule.record()] for scope, rule in _by_key(state.rules)],
         "used": [[scope, used.record()] for scope, used in _by_key(state.used)],
+        "examples": [[n, e.origin, e.rows, texts(e.price), e.sha256, e.seq] for n, e in _by_key(state.examples)],
+        "files": [[name, sorted(user.files.items())] for name, user in _by_key(state.users) if user.files],
         "wishes": [[w.number, w.user, w.dataset, w.budget, w.reason, w.at] for _, w in _by_key(state.wishes)],
         "dropped": state.dropped,
     }
@@ -93,6 +98,8 @@ def _state(record: dict[str, Any]) -> State:
     for entered, removed in record["datasets"]:
         state.add_dataset(entered).removed = removed
     state.users = {name: UserEntry(name, *rest) for name, *rest in record["users"]}  # with or without a role
+    for name, files in record.get("files", ()):
+        state.users[name].files = dict(files)
     state.tokens = dict(record["tokens"])
     state.groups = {name: frozenset(members) for name, members in record["groups"]}
     state.limits = {_scope(scope): amounts(limit) for scope, limit in record["limits"]}
@@ -108,6 +115,8 @@ def _state(record: dict[str, Any]) -> State:
     state.frozen = dict(record.get("frozen", ()))
     state.rules = {_scope(scope): Rule.read(rule) for scope, rule in record.get("rules", ())}
     state.used = {_scope(scope): Used.read(used) for scope, used in record.get("used", ())}
+    for name, origin, rows, price, digest, seq in record.get("examples", ()):
+        state.examples[name] = Example(origin, rows, amounts(price) or (), digest, seq)
     state.wishes = {number: Wish(number, *rest) for number, *rest in record.get("wishes", ())}
     state.dropped = record.get("dropped", 0)
     return state

@@ -62,8 +62,8 @@ def check_history(
         state.apply(event)
         if event.body.get("type") == "answer":
             _check_answer(store, event, dropped)
-        if "certificate" in event.body:
-            _check_certificate(store, event)
+        if "certificate" in event.body or event.body.get("type") == "example":
+            _check_beside(store, event)
         if event.body.get("type") == CHECKPOINT:
             progress(Checked(event.seq, event.hash))
     if last is None:
@@ -88,15 +88,17 @@ def _check_checkpoint(store: Store, event: Event, state: State) -> None:
     packed = store.kept(event.seq)
     right = pack(state)
     # A crash between the note of a checkpoint and its entry leaves the entry without the state: it is never used.
-    if event.body["sha256"] != sha256(right) or (packed is not None and packed != right):
+    late = event.body.get("latest", state.latest) != state.latest
+    if event.body["sha256"] != sha256(right) or (packed is not None and packed != right) or late:
         raise damaged()
 
 
-def _check_certificate(store: Store, event: Event) -> None:
-    """A certificate that was kept must be the one that the charge names. A crash can leave a charge without it."""
-    body = store.kept(event.seq)
-    if body is not None and hashlib.sha256(body).hexdigest() != event.body["certificate"]:
-        raise LedgerError(f"the certificate that was kept with entry {event.seq} was changed")
+def _check_beside(store: Store, event: Event) -> None:
+    """A certificate or a table that was kept must be the one that its entry names. A crash can leave it out."""
+    body, named = store.kept(event.seq), event.body.get("certificate") or event.body.get("sha256")
+    if body is not None and hashlib.sha256(body).hexdigest() != named:
+        what = "certificate" if "certificate" in event.body else "table"
+        raise LedgerError(f"the {what} that was kept with entry {event.seq} was changed")
 
 
 def _check_answer(store: Store, event: Event, dropped: int) -> None:

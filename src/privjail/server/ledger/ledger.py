@@ -70,7 +70,9 @@ class DurableLedger:
             self._refresh()
             if self._store.last is not None and self._store.last.seq - self._checkpoint >= EVERY:
                 packed = pack(self.state)
-                event = writing.append({"type": CHECKPOINT, "at": _now(), "sha256": sha256(packed)}, packed)
+                body = {"type": CHECKPOINT, "at": _now(), "sha256": sha256(packed)}
+                late = {"latest": self.state.latest} if self.state.latest > body["at"] else {}
+                event = writing.append({**body, **late}, packed)
         if event is not None:
             self._apply(event)
 
@@ -100,12 +102,15 @@ class DurableLedger:
         """Append a curator's decision."""
         self.decide(lambda state: body)
 
-    def decide(self, make: Callable[[State], dict[str, Any]]) -> None:
-        """Append a curator's decision on the newest state. No other entry can come in between."""
+    def decide(self, make: Callable[[State], dict[str, Any]], beside: bytes | None = None) -> None:
+        """Append a curator's decision on the newest state. No other entry can come in between.
+
+        ``beside``: bytes that are kept with the entry, whose hash it names.
+        """
         with self._lock:
             with self._store.writing() as writing:
                 self._refresh()
-                event = writing.append({"at": _now(), **make(self.state)})
+                event = writing.append({"at": _now(), **make(self.state)}, beside)
             self._apply(event)
             self._checkpoint_if_due()
 

@@ -192,7 +192,7 @@ class PostgresStore(Store):
 
     def drop_kept(self, before: int) -> None:
         newest = self.newest_checkpoint() or 0
-        gone = "UPDATE privjail_events SET answer = NULL WHERE answer IS NOT NULL AND seq < %s AND seq != %s"
+        gone = "UPDATE privjail_events SET answer = NULL WHERE subject IS NOT NULL AND seq < %s AND seq != %s"
         with self.writing():
             self._conn.execute("ALTER TABLE privjail_events DISABLE TRIGGER privjail_keep")
             self._conn.execute(gone, (before, newest))

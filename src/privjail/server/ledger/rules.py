@@ -1,6 +1,8 @@
 """Limits beside the budget: for one request, for a day, by the clock. They are checked when a request is charged.
 
-What is counted for a day follows from the entries of the ledger alone: the same entries give the same counts.
+What is counted for a day follows from the entries of the ledger alone: the same entries give the same counts. Days and
+hours are those of the ledger's time, which never goes back (see ``State.time``): a clock that is put back starts
+nothing anew.
 """
 
 from __future__ import annotations
@@ -43,22 +45,22 @@ class Rule:
         return Rule(**values)
 
     def __str__(self) -> str:
-        said = []
-        if self.per_request is not None:
-            said.append(f"at most {shown(self.per_request)} for one request")
-        if self.per_day is not None:
-            said.append(f"at most {shown(self.per_day)} a day")
-        if self.requests_per_day is not None:
-            said.append(f"at most {self.requests_per_day} requests a day")
-        if self.requests_per_hour is not None:
-            said.append(f"at most {self.requests_per_hour} requests an hour")
-        if self.noise is not None:
-            said.append(f"noise of at least {shown(self.noise)} units")
-        if self.hours is not None:
-            said.append(f"only {self.hours}")
-        if self.until is not None:
-            said.append(f"until {self.until}")
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        said = [
+            WORDS[name].format(shown(value) if isinstance(value, Fraction) else value) for name, value in given.items()
+        ]
         return "; ".join(said) or "no limits beside the budget"
+
+
+WORDS = {
+    "per_request": "at most {} for one request",
+    "per_day": "at most {} a day",
+    "requests_per_day": "at most {} requests a day",
+    "requests_per_hour": "at most {} requests an hour",
+    "noise": "noise of at least {} units",
+    "hours": "only {}",
+    "until": "until {}",
+}
 
 
 def shown(amount: Fraction) -> str:

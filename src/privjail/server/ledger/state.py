@@ -2,102 +2,35 @@
 
 from __future__ import annotations
 
-import datetime
 import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from privjail.budget.ledger import CostTree
-from privjail.budget.notions import NOTIONS, Cost, Notion
+from privjail.budget.notions import NOTIONS, Cost
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.ops.rows.source import Unit
 from privjail.plan.cells import Address
+from privjail.server.ledger.entries import (
+    ANALYST,
+    ROLES,
+    Answered,
+    DatasetEntry,
+    Example,
+    RequestEntry,
+    RequestKey,
+    UserEntry,
+    Wish,
+)
 from privjail.server.ledger.events import VERSION, Event, LedgerError, amounts, other_version
 from privjail.server.ledger.rules import Rule, Used, check
 
-ANALYST = "analyst"
-ROLES = (ANALYST, "curator", "auditor", "operator")  # who spends, decides, reads the log, runs the machine
+__all__ = ["ANALYST", "ROLES", "DatasetEntry", "RequestEntry", "Scope", "State", "UserEntry", "Wish"]
 PerElement = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
 Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
-
-
-@dataclass
-class DatasetEntry:
-    """A data set as the curator added it."""
-
-    name: str
-    origin: dict[str, Any]
-    schema: dict[str, Any]
-    unit: Unit
-    notion: Notion
-    fingerprint: str
-    columns: tuple[str, ...] = ()  # all columns of the data, including those that the schema does not declare
-    removed: bool = False
-    engine: str | None = None  # None: chosen by the size of the data
-    population: str | None = None  # the entry whose account pays for this table
-    keys: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    entered: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # the entry that says all this
-
-    @property
-    def is_population(self) -> bool:
-        """Whether it stands for persons, whose tables are data sets of their own."""
-        return bool(self.origin["kind"] == "population")
-
-
-@dataclass
-class UserEntry:
-    """A user who may connect, with the hash of the token; the token itself is not stored."""
-
-    name: str
-    token: str
-    expires: str | None
-    revoked: bool = False
-    role: str = ANALYST
-
-    def active(self, now: datetime.datetime) -> bool:
-        return not self.revoked and (self.expires is None or now < datetime.datetime.fromisoformat(self.expires))
-
-
-@dataclass(frozen=True)
-class Wish:
-    """An analyst asks for budget on a data set, which may be one that she has no access to, or that does not exist."""
-
-    number: int  # of its entry
-    user: str
-    dataset: str
-    budget: str  # as she wrote it
-    reason: str
-    at: str | None
-
-
-class Answered(NamedTuple):
-    """The hash of an answer, and the entry that it is stored with."""
-
-    sha256: str
-    seq: int
-
-
-RequestKey = tuple[str, str]  # a user, and the id that her client gave to a request
-
-
-@dataclass
-class RequestEntry:
-    """What became of a request that was charged."""
-
-    digest: str  # of what was asked for
-    answered: Answered | None = None
-    given_up: bool = False  # it took too long, and is not run again
-    lost: bool = False  # it was answered, perhaps, and the answer was lost
-    repeats: int = 0  # attempts after the first
-
-    @property
-    def open(self) -> bool:
-        """Whether it may still be answered for the first time."""
-        return self.answered is None and not self.given_up and not self.lost
 
 
 @dataclass
@@ -120,6 +53,8 @@ class State:
     used: dict[Scope, Used] = field(default_factory=dict)  # of the rules, in the newest day
     wishes: dict[int, Wish] = field(default_factory=dict)  # that are not decided yet
     dropped: int = 0  # answers and certificates of entries before this one are no longer kept
+    examples: dict[str, Example] = field(default_factory=dict)  # made-up rows that the curator allows
+    latest: str = field(default="", compare=False)  # the latest time of all entries (ISO, UTC)
     _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
 
@@ -132,7 +67,12 @@ class State:
             raise LedgerError("an entry of the ledger is not understood here", do="install the newest privjail")
         with self._lock:
             self._seq = event.seq
+            self.latest = self.time(body.get("at"))
             act(body)
+
+    def time(self, at: str | None) -> str:
+        """The ledger's time: that of the clock, but never before the latest entry, whoever's clock wrote it."""
+        return max(self.latest, at or "")
 
     def follow(self, event: Event) -> None:
         """Apply what an event says about one request, and nothing else that it says."""
@@ -177,12 +117,21 @@ class State:
         self.datasets[body["name"]].removed = True
 
     def _on_user(self, body: dict[str, Any]) -> None:
+        """A user, or a new token for one: all her earlier tokens end."""
         before = self.users.get(body["name"])
-        if before is not None:
-            self.tokens.pop(before.token, None)
+        for token in () if before is None else (before.token, *before.files.values()):
+            self.tokens.pop(token, None)
         self.tokens[body["token"]] = body["name"]
         role = body.get("role", ANALYST)
         self.users[body["name"]] = UserEntry(body["name"], body["token"], body["expires"], role=role)
+
+    def _on_token(self, body: dict[str, Any]) -> None:
+        """One more connection file for a user, beside her first; or the end of one. It ends when her first does."""
+        files = self.users[body["name"]].files
+        self.tokens.pop(files.pop(body["file"], ""), None)
+        if body["token"] is not None:
+            files[body["file"]] = body["token"]
+            self.tokens[body["token"]] = body["name"]
 
     def _on_revoke(self, body: dict[str, Any]) -> None:
         if body["dataset"] is None:
@@ -221,6 +170,14 @@ class State:
             self.rules.pop(scope, None)
             self.used.pop(scope, None)
 
+    def _on_example(self, body: dict[str, Any]) -> None:
+        if body["origin"] is None:
+            self.examples.pop(body["dataset"], None)
+        else:
+            self.examples[body["dataset"]] = Example(
+                body["origin"], body["rows"], amounts(body["price"]) or (), body["sha256"], self._seq
+            )
+
     def _on_wish(self, body: dict[str, Any]) -> None:
         self.wishes[self._seq] = Wish(
             self._seq, body["user"], body["dataset"], body["budget"], body["reason"], body.get("at")
@@ -237,13 +194,14 @@ class State:
     def charged(self, body: dict[str, Any]) -> None:
         """Note a request whose cost is counted."""
         with self._lock:
+            self.latest = self.time(body.get("at"))
             self.requests[_key(body)] = RequestEntry(body["digest"])
             self.kept[body["user"]] += body["kept"]
             self.releases += 1
             if self.rules:
                 charges = [(d, tuple((p, k) for p, k in a), amounts(c) or ()) for d, a, c in body["charges"]]
                 for scope, cost in self._ruled(body["user"], charges, body["groups"]):
-                    self.used[scope].count(body["at"], cost)
+                    self.used[scope].count(self.latest, cost)
 
     def _ruled(self, user: str, charges: list[PerElement], groups: list[str]) -> list[tuple[Scope, Fraction]]:
         """The scopes with a rule that a request falls under, and what it costs there: ε, or ρ."""
@@ -297,6 +255,7 @@ class State:
 
     def _on_checkpoint(self, body: dict[str, Any]) -> None:
         """All of this was written down. Requests that are answered for good can be found in the log when asked for."""
+        self.latest = self.time(body.get("latest"))
         self.requests = {key: entry for key, entry in self.requests.items() if entry.open or entry.lost}
 
     # -- asking
@@ -360,7 +319,7 @@ class State:
                 for scope in touched:
                     self._within(scope, caps)
                 for scope, spent in self._ruled(user, charges, groups) if self.rules else ():
-                    check(self.rules[scope], _under(scope, user), spent, self.used[scope], at)
+                    check(self.rules[scope], _under(scope, user), spent, self.used[scope], self.time(at))
             except BaseException:
                 take_back()
                 raise

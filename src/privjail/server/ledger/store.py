@@ -92,7 +92,7 @@ class Store:
         raise TypeError
 
     def drop_kept(self, before: int) -> None:
-        """Remove what is kept with entries before one of them. The entries themselves stay as they are."""
+        """Remove what is kept with requests and checkpoints before an entry. The entries themselves stay."""
         raise TypeError
 
     def sync(self) -> None:
@@ -387,7 +387,7 @@ class SQLiteStore(Store):
         newest = self.newest_checkpoint() or 0
         with self.writing(), self._guarded:
             self._db.execute("DROP TRIGGER events_UPDATE")
-            gone = "UPDATE events SET answer = NULL WHERE answer IS NOT NULL AND seq < ? AND seq != ?"
+            gone = "UPDATE events SET answer = NULL WHERE subject IS NOT NULL AND seq < ? AND seq != ?"
             self._db.execute(gone, (before, newest))
             self._db.execute(next(each for each in TABLES if "events_UPDATE" in each))
         with self._lock, self._guarded:

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from privjail.verify.checker import numbers, people, rows
-from privjail.verify.checker.cells import Cell
+from privjail.verify.checker import numbers, people, places, rows
+from privjail.verify.checker.cells import Cell, Drawn
 from privjail.verify.checker.certificate import Certificate, Checked, read_certificate
 from privjail.verify.checker.charges import above_shared_partitions, check_charges
 from privjail.verify.checker.columns import Column, check_domain, row_wise_column
@@ -111,7 +111,9 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
         case "sample", [Rows() as input_, rate, tag]:
             if certificate.rows(input_.base).kind != "source":
                 raise Refuted("a sample is drawn from the rows of a data set")
-            return rows.sample(node, input_, rate, tag, claimed)
+            drawn = rows.sample(node, input_, rate, tag, claimed)
+            places.check_place(input_, Drawn(input_.node, rate, tag), claimed)
+            return drawn
         case "slice", [Rows() as input_, start, stop]:
             return rows.slice_(node, input_, start, stop)
         case "window", [Rows() as input_, before, after]:

@@ -23,7 +23,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from privjail.verify.checker.cells import Cell, Drawn, Step
+from privjail.verify.checker.cells import Cell, Step
 from privjail.verify.checker.columns import Column, can_be_true
 from privjail.verify.checker.distances import ZERO, Distance, LinearForm, largest
 from privjail.verify.checker.reading import LOWEST_INT, bound, whole_number
@@ -152,7 +152,7 @@ def filter_(
             and not by_persons(cell)
         ):
             raise Refuted("rows that the filter keeps lie outside of the claimed cells")
-    return replace(rows, node=node, kind="filter", input=rows, parameters=(), cells=claimed)
+    return replace(rows, node=node, kind="filter", input=rows, parameters=(condition,), cells=claimed)
 
 
 def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed: tuple[Cell, ...]) -> bool:
@@ -173,14 +173,11 @@ def held_by_parts(cell: Cell, base: int, condition: Column, by: Column, claimed:
 def sample(node: int, rows: Rows, rate: Any, tag: Any, claimed: tuple[Cell, ...]) -> Rows:
     """Stability 1: each row has a coin of its own, and the coins of rows that two neighbours share are the same.
 
-    The output lies in the cells of the input, or in the parts of them that this sample has (``Certificate.drawn``
-    allows these only where a privacy unit has at most one row). A row is drawn with a chance of at most the rate.
+    The output lies in the cells of the input, or in the parts of them that this sample has: places.py says which. A
+    row is drawn with a chance of at most the rate.
     """
     if not isinstance(rate, Fraction) or not 0 < rate <= 1 or not isinstance(tag, str):
         raise Refuted("a sample has a rate between 0 and 1, and a name")
-    part = Drawn(rows.node, rate, tag)
-    if not all(cell in claimed or cell.extended(part) in claimed for cell in rows.cells):
-        raise Refuted("rows that are drawn lie outside of the claimed cells")
     return replace(rows, node=node, kind="sample", input=rows, parameters=(), cells=claimed)
 
 
