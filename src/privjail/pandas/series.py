@@ -759,11 +759,11 @@ class PrivSeries(Operators):
     def value_counts(self, normalize: bool = ..., sort: bool = ..., ascending: bool = ..., bins: Any = ...,
                      dropna: bool = ...) -> Deferred: ...  # fmt: skip
     @overload
-    def value_counts(self, *, keys: str, eps: Any, delta: Any, min_persons: int = ..., keys_per_person: int = ...,
+    def value_counts(self, *, keys: Text, eps: Any, delta: Any, min_persons: int = ..., keys_per_person: int = ...,
                      most_keys: int = ...) -> pandas.Series[float]: ...  # fmt: skip
     def value_counts(
         self, normalize: bool = False, sort: bool = True, ascending: bool = False, bins: Any = None,
-        dropna: bool = True, *, keys: str | None = None, eps: Any = None, delta: Any = None, rho: Any = None,
+        dropna: bool = True, *, keys: Text | None = None, eps: Any = None, delta: Any = None, rho: Any = None,
         min_persons: int = 1, keys_per_person: int = 1, most_keys: int = 1000,
     ) -> SensitiveSeries | Deferred | pandas.Series[float]:  # fmt: skip
         """How often each possible value occurs; sorted, and divided by the total, once it is released.
@@ -784,7 +784,8 @@ class PrivSeries(Operators):
             )  # fmt: skip
         price = {name: x for name, x in (("eps", eps), ("delta", delta), ("rho", rho)) if x is not None}
         if price:
-            return self.value_counts(normalize, sort, ascending, bins, dropna).reveal(**price)
+            released: pandas.Series[float] = self.value_counts(normalize, sort, ascending, bins, dropna).reveal(**price)
+            return released
         expr = self._expr if bins is None else binned(self._rows, numeric(self._expr), bins, closed="right")
         return counted(
             self._rows, [(self.name, expr)], sort=sort, ascending=ascending, normalize=normalize, dropna=dropna

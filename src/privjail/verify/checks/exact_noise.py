@@ -130,6 +130,7 @@ def _keys_tied(counts: Vector, line: int, decay: Rational, reach: int) -> bool:
     found = found_law(lambda noise: mechanism.sample(facts, exact, noise), decay, 2 * reach)
     stated = closed_forms.independent(*(closed_forms.thresholded(n, line, decay(ONE), reach) for n in counts))
     for outcome, p in stated.items():
+        assert isinstance(outcome, tuple)
         if reach in outcome:
             continue  # stands for all counts from there on
         shown = sorted(((key, float(n)) for key, n in enumerate(outcome) if n is not None), key=lambda x: (-x[1], x[0]))
