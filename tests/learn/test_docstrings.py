@@ -12,7 +12,8 @@ from tests.pandas.test_docstrings import names, run  # noqa: F401
 
 PUBLIC = [getattr(learn, name) for name in learn.__all__ if inspect.isclass(getattr(learn, name))]
 PUBLIC += [synth.Synthesizer, np.clip_norm, np.normalize, np.eye, np.sigmoid, np.mean]
-PUBLIC += [learn.cross_val_score, stats.linear_regression, stats.logistic_regression, stats.ttest]
+PUBLIC += [learn.cross_val_score, stats.linear_regression, stats.logistic_regression, stats.ttest, stats.ab_test]
+PUBLIC += [stats.chi2_test]
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda x: x.__name__)

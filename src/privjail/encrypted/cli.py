@@ -81,8 +81,8 @@ def keys_decrypt(
         with _progress("making keys"):
             offer = make_decrypt(out, terms, address)
         screen.print(f"made {out}; hand [bold]offer.json[/] to the compute server, and nothing else", soft_wrap=True)
-        errors_as_messages = f"fingerprint: {offer.fingerprint} (tell the owners: submit --fingerprint)"
-        screen.print(errors_as_messages, highlight=False, soft_wrap=True)
+        shown = f"fingerprint: {offer.fingerprint} (tell the owners: submit --fingerprint)"
+        screen.print(shown, highlight=False, soft_wrap=True)
         screen.print(f"promise: {terms.promise}", soft_wrap=True, highlight=False)
 
 
@@ -160,14 +160,14 @@ def keys_operator(
 
 def _serve(start: Callable[[], Any], what: str) -> None:
     # A signal's handler runs between any two steps of this thread, which may hold a lock: it only writes to a pipe.
-    errors_as_messages, tell = os.pipe()
+    told, tell = os.pipe()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: os.write(tell, b"."))
     with _errors():
         running = start()
     keep()  # not earlier: what a server allocates for good had better lie in large pages
     print(f"{what} serving on port {running.port}", flush=True)
-    os.read(errors_as_messages, 1)
+    os.read(told, 1)
     running.stop()
 
 
@@ -314,10 +314,10 @@ def publish(
             method = next(name for name, each in PURPOSES.items() if each == purpose)
         with _progress("asking the compute server", 1) as progress:
 
-            def errors_as_messages(done: int, of: int, doing: str) -> None:
+            def advance(done: int, of: int, doing: str) -> None:
                 progress.update(progress.task_ids[0], completed=done, total=of, description=doing)
 
-            made = run(Study.load(study), _ticket(operator), release, method, epsilon, errors_as_messages)
+            made = run(Study.load(study), _ticket(operator), release, method, epsilon, advance)
         screen.print(made, markup=False, highlight=False)
 
 

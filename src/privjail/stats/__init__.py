@@ -1,7 +1,7 @@
 """Tests and intervals that people publish, from released numbers only: an ordinary program at the client, not trusted.
 
 >>> from privjail import stats
->>> stats.ab_test(df, "readmitted", by="sex", eps=1).pvalue <= 1
+>>> stats.ttest(df, "cost", by="sex", eps=1).pvalue <= 1
 True
 """
 

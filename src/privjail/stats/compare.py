@@ -29,7 +29,7 @@ FEWEST = 10.0  # rows of a group, beyond the noise of its count
 def ab_test(df: Any, outcome: str, *, by: str, eps: Any, confidence: float = 0.95, groups: Any = None) -> Comparison:
     """The rates of a true/false outcome in two groups, from one release of four counts.
 
-    >>> result = stats.ab_test(df, "readmitted", by="sex", eps=1)
+    >>> result = stats.ab_test(df.assign(long=df["days"] > 7), "long", by="sex", eps=1)
     """
     column = df[outcome]
     if not isinstance(column.domain, BoolDomain):
