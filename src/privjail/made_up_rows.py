@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING
 
 from privjail import session
 from privjail.errors import PlanError
 
+if TYPE_CHECKING:
+    import pandas
 
-def made_up(name: str) -> Any:
+
+def made_up(name: str) -> pandas.DataFrame:
     """The made-up rows that the curator of the connected jail allows for a data set; they cost you nothing.
 
     They are public: use them as you like. ``attrs["origin"]`` says whether they come from the schema alone ("schema":

@@ -22,6 +22,8 @@ EXAMPLES = [
 #: Files that use an operation or mechanism for something else: they did not have to change for it.
 USERS = (
     "src/privjail/statistics/",
+    "src/privjail/learn/",
+    "src/privjail/stats/",
     "src/privjail/server/sessions.py",
     "src/privjail/pandas/",
     "src/privjail/numpy/",

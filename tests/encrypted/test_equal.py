@@ -52,11 +52,16 @@ def plain_block_tree(
     counts: Any, eps: Fraction, neighbours: str, *noise: Given, purpose: str = "both"
 ) -> PrivateHistogram:
     split = block_tree.split(eps, len(counts), neighbours, purpose)
-    leaves = counts + sum(np.array(n.drawn[split.leaf_scale]) for n in noise)
-    blocks = block_tree.block_sums(counts) + sum(np.array(n.drawn[split.block_scale]) for n in noise)
-    laws = Law.of(split.leaf_scale, 2), Law.of(split.block_scale, 2)
+    assert len(set(split.scales)) == len(split.scales), "what was drawn is told apart by its scale"
+    sums = [
+        np.add.reduceat(counts, range(0, len(counts), size)) + sum(np.array(n.drawn[scale]) for n in noise)
+        for size, scale in zip(split.sizes, split.scales, strict=True)
+    ]
+    laws = [Law.of(scale, 2) for scale in split.scales]
     total = int(counts.sum()) if neighbours == "replace" else None
-    return block_tree.estimate(leaves, blocks, 128, *laws, neighbours=neighbours, epsilons=split.epsilons, total=total)
+    return block_tree.estimate_nested(
+        sums, split.sizes, laws, neighbours=neighbours, epsilons=split.epsilons, total=total
+    )
 
 
 def plain_partition(counts: Any, eps: Fraction, distance: int, *noise: Given) -> tuple[Any, Any, Any]:

@@ -88,7 +88,9 @@ def test_marginals_are_near_the_truth_at_a_large_price(files):
 def test_values_lie_in_their_domains(files):
     made = synth.Synthesizer(bins=8).fit(opened(files, pj.PureDP(5)), eps=5).sample(3000, seed=1)
 
-    assert made["age"].between(18, 90).all() and made["pay"].between(0, 100).all() and made["seen"].between(0, 3).all()
+    ranges = {"age": (18, 90), "pay": (0, 100), "seen": (0, 3)}
+    assert all(made[name].dropna().between(*ends).all() for name, ends in ranges.items())  # noise makes a few missing
+    assert made[list(ranges)].isna().mean().max() < 0.05
     assert set(made["ward"].dropna()) == {"a", "b", "c"} and 0.01 < made["ward"].isna().mean() < 0.12
     assert str(made["age"].dtype) == "Int64" and str(made["member"].dtype) == "boolean"
 
