@@ -102,3 +102,11 @@ def test_a_failed_sync_stops_all_charges(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(LedgerError, match="cannot be synced"):
         spend(folder, "user1", (cells()[0], "1/100"))
     assert folder.state.total(("dataset", "", "census"))[0] > 0, "what may be on disk counts as spent"
+
+
+def test_a_log_that_is_gone_is_not_synced(tmp_path: Path) -> None:
+    """SQLite would go on writing into a file without a name."""
+    folder = make_jail(tmp_path, budget=10, users=USERS, grant=5)
+    (folder.path / "ledger.sqlite-wal").unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        spend(folder, "user0", (cells()[0], "1/100"))

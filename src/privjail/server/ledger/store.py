@@ -257,12 +257,16 @@ class SQLiteStore(Store):
             answer = self.kept(event.seq) if event.body.get("type") == "answer" else None
             self._anchor.write(event.seq % 2, Note(event, answer, event.seq, self._run))
 
-    def _sync_log(self) -> None:
-        """Sync what is read: a process may have stopped after it wrote and before it synced."""
+    def _sync_log(self, written: bool = False) -> None:
+        """Sync the log. ``written``: by us, so it must be there; else a process may have stopped before it synced."""
         try:
             fd = os.open(f"{self._path}-wal", os.O_RDONLY)
         except FileNotFoundError:
-            return
+            if not written:
+                return
+            raise LedgerError("the ledger's log ledger.sqlite-wal is gone", do=RESTORE) from None
+        except OSError as e:
+            raise LedgerError(f"the ledger cannot be synced to its disk: {e.strerror}", do=CHECK_DISK) from None
         try:
             fdatasync(fd)
         except OSError as e:
@@ -296,7 +300,7 @@ class SQLiteStore(Store):
             if self._failed:  # the system may have dropped what it could not write, and say nothing the next time
                 raise LedgerError(self._failed, do=CHECK_DISK)
             done = self._committed
-            self._sync_log()
+            self._sync_log(written=True)
             self._safe = max(self._safe, done)
 
     @contextlib.contextmanager
