@@ -125,3 +125,12 @@ def test_nothing_is_computed_from_private_keys_and_nothing_else_releases_them():
     gate = ReleaseGate(checking.engine(ROWS, (("a", 1),)))
     with pytest.raises(PlanError, match="laplace does not release this"):
         gate.release([Query(value, Laplace(1))])
+
+
+@pytest.mark.parametrize("odd", [1.5, 1.0, True])
+def test_keys_of_a_person_are_a_whole_number(odd) -> None:
+    """With 1.5 both engines would count two keys, and the noise would be for one."""
+    with pytest.raises(PlanError, match="whole numbers"):
+        by_key(odd)
+    with pytest.raises(PlanError, match="whole numbers"):
+        by_key(1, most=float(9))  # type: ignore[arg-type]

@@ -89,6 +89,30 @@ def test_the_copy_goes_with_the_data_set(folder: JailFolder) -> None:
     assert copied(folder) == []
 
 
+def test_each_copy_goes_with_the_last_data_set_that_it_was_made_for(folder: JailFolder) -> None:
+    added(folder)
+    added(folder, "again", ("who", 50))
+    folder.remove_dataset("people")
+    assert len(copied(folder)) == 1
+    folder.remove_dataset("again")
+    assert copied(folder) == []
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_copied(folder: JailFolder, monkeypatch: Any) -> None:
+    from privjail.catalogue import ingest
+
+    file, real = folder.path.parent / "people.csv", ingest._write
+
+    def changes(*given: Any) -> Any:
+        file.write_text(file.read_text(encoding="utf-8") + "1,2,F\n", encoding="utf-8")
+        return real(*given)
+
+    monkeypatch.setattr(ingest, "_write", changes)
+    with pytest.raises(SchemaError, match="changed while it was read"):
+        added(folder)
+    assert copied(folder) == [] and "people" not in folder.state.datasets
+
+
 def test_a_copy_that_was_broken_off_is_finished(folder: JailFolder, monkeypatch: Any) -> None:
     from privjail.catalogue import ingest
 

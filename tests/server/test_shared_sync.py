@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from privjail.curator.folder import JailFolder
+from privjail.errors import BudgetExceeded
 from privjail.server.ledger import store
 from privjail.server.ledger.anchor import Note
 from privjail.server.ledger.events import LedgerError
@@ -101,6 +103,8 @@ def test_a_failed_sync_stops_all_charges(tmp_path: Path, monkeypatch: pytest.Mon
             spend(folder, "user0", (cells()[0], "1/100"))
     with pytest.raises(LedgerError, match="cannot be synced"):
         spend(folder, "user1", (cells()[0], "1/100"))
+    with pytest.raises(LedgerError, match="cannot be synced"):
+        folder.grant("user1", "census", [6], False, "no decision either")
     assert folder.state.total(("dataset", "", "census"))[0] > 0, "what may be on disk counts as spent"
 
 
@@ -110,3 +114,27 @@ def test_a_log_that_is_gone_is_not_synced(tmp_path: Path) -> None:
     (folder.path / "ledger.sqlite-wal").unlink()
     with pytest.raises(LedgerError, match="is gone"):
         spend(folder, "user0", (cells()[0], "1/100"))
+
+
+def test_entries_of_others_are_not_skipped_when_they_cannot_be_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process without file descriptors must not forget what another one has charged and revoked."""
+    folder = make_jail(tmp_path, budget=10, users=USERS, grant=10)
+    other = JailFolder(folder.path)
+    spend(other, "user0", (cells()[0], "6"))
+    other.revoke("user1", None)
+    real = store.os.open
+
+    def none_left(path: Any, *given: Any) -> int:
+        if str(path).endswith("-wal"):
+            raise OSError(24, "Too many open files")
+        return real(path, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.os, "open", none_left)
+        with pytest.raises(LedgerError, match="Too many open files"):
+            folder.ledger.refresh()
+    with pytest.raises(BudgetExceeded):
+        spend(folder, "user2", (cells()[0], "9"))
+    assert folder.state.users["user1"].revoked

@@ -106,8 +106,8 @@ def test_it_is_plain_enough_to_be_read() -> None:
             bool(line.strip()) and not line.lstrip().startswith("#") and i not in explained for i, line in lines
         )
 
-    # 1,700: insertions and deletions apart, persons and what is looked up of them, samples and their one place
-    assert code <= 1700, f"{code} lines besides docstrings, comments and blank ones"
+    # 1,750: insertions and deletions apart, persons and what is looked up of them, samples and their one place, keys
+    assert code <= 1750, f"{code} lines besides docstrings, comments and blank ones"
 
 
 # -- broken rules

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from privjail.catalogue.ingest import Progress, ingest
+from privjail.catalogue.origins import fingerprint
 from privjail.engines.files import HeldFiles
 from privjail.errors import SchemaError
 from privjail.ops.rows.source import Unit
@@ -44,7 +45,21 @@ def held_copy(
             files.verify(files.digest)
         except SchemaError:
             shutil.rmtree(place, ignore_errors=True)
-            files = ingest(origin, schema, unit, place, progress)
+            files = _made(place, origin, mark, schema, unit, progress)
+    return files
+
+
+def _made(
+    place: Path, origin: dict[str, Any], mark: str, schema: dict[str, Any], unit: Unit, progress: Progress
+) -> HeldFiles:
+    """A new copy. One that could not be finished, or whose file changed meanwhile, is not kept."""
+    try:
+        files = ingest(origin, schema, unit, place, progress)
+        if fingerprint(origin) != mark:
+            raise SchemaError("the file changed while it was read", do="try again when it is complete")
+    except SchemaError:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
     return files
 
 

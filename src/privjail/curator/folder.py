@@ -303,7 +303,9 @@ class JailFolder:
 
         self._decide(make)
         entry = self.state.datasets[name]
-        if not any(each.fingerprint == entry.fingerprint and not each.removed for each in self.state.datasets.values()):
+        made_of = (entry.fingerprint, entry.schema, entry.unit)
+        others = (e for e in self.state.datasets.values() if not e.removed)
+        if not any((e.fingerprint, e.schema, e.unit) == made_of for e in others):
             drop_copy(self.path, entry.fingerprint, entry.schema, entry.unit)
 
     def add_user(

@@ -53,8 +53,11 @@ class KeyCounts(Value):
                 plan=str(self.rows),
                 do="group by the column as it is, or put numbers into intervals first: pd.cut(…)",
             )
-        if not 1 <= self.per_person <= self.most <= MOST_KEYS:
-            raise PlanError(f"keys per person, and keys in all, are at least 1 and at most {MOST_KEYS}")
+        whole = type(self.per_person) is int and type(self.most) is int
+        if not (whole and 1 <= self.per_person <= self.most <= MOST_KEYS):
+            raise PlanError(
+                f"keys per person, and keys in all, are whole numbers of at least 1 and at most {MOST_KEYS}"
+            )
         if self.person is not self.rows.base.owner():
             raise RefusedError("keys are counted by the column that says whose rows they are", plan=str(self.rows))
         if self.person is None and not (self.per_person == 1 and self.rows.edits is not None and self.rows.edits <= 1):

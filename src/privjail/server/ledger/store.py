@@ -280,12 +280,17 @@ class SQLiteStore(Store):
             version = self._db.execute("PRAGMA data_version").fetchone()[0]
             if version == self._version and self.last is not None:
                 return []  # nobody else has written
+            before = self.last
             found = super().news()
-            self._version = version
             if found:
                 self._committed = found[-1].seq
-            if any(event.body.get("type") != "answer" for event in found):
-                self.sync()  # whoever wrote them may not have done so yet
+            try:
+                if any(event.body.get("type") != "answer" for event in found):
+                    self.sync()  # whoever wrote them may not have done so yet
+            except BaseException:
+                self.last = before  # nobody has seen them: they are read again
+                raise
+            self._version = version
             return found
 
     def sync(self) -> None:
@@ -295,18 +300,23 @@ class SQLiteStore(Store):
         """
         wanted = self._committed
         with self._syncing, self._guarded:
+            self._need_disk()
             if self._safe >= wanted:
                 return
-            if self._failed:  # the system may have dropped what it could not write, and say nothing the next time
-                raise LedgerError(self._failed, do=CHECK_DISK)
             done = self._committed
             self._sync_log(written=True)
             self._safe = max(self._safe, done)
+
+    def _need_disk(self) -> None:
+        """Refuse after a sync that failed: the system may drop what it could not write, and report success later."""
+        if self._failed:
+            raise LedgerError(self._failed, do=CHECK_DISK)
 
     @contextlib.contextmanager
     def writing(self, synced: bool = True) -> Iterator[Writing]:
         sync = synced or not machine_run()
         with self._lock, self._guarded:
+            self._need_disk()
             if sync is not self._synced:
                 self._db.execute("PRAGMA synchronous=FULL" if sync else "PRAGMA synchronous=NORMAL")
                 self._synced = sync
