@@ -7,7 +7,6 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from os import fdatasync
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from privjail.server.ledger.guarded import RESTORE, Guarded
 Row = tuple[Any, Any, Any]
 CHECK_DISK = "check the disk, then start the jail again"
 FIRST = -(2**63)  # before the first entry
+fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the latter only
 
 
 class StoreLost(LedgerError):
