@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines bench-people spark bench-load audit mutants demo-encrypted bench-encrypted bench-local clean
+.PHONY: help demo docs changelog coverage lock dist test test-all lint types check bench verify prove bench-histograms bench-engines bench-people bench-tpch spark bench-load audit conformance mutants demo-encrypted bench-encrypted bench-local clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*##/ \t/'
@@ -33,10 +33,10 @@ demo-encrypted: $(READY)  ## owners, two servers that do not collude, and a hist
 	@$(BIN)/python examples/encrypted_demo.py
 
 test: $(READY)   ## all tests that belong to every change
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 -m 'not slow'
+	$(BIN)/python tools/run_tests.py -m 'not slow'
 
 test-all: $(READY)  ## the slow, exhaustive tests too
-	$(BIN)/python -m pytest -n auto --maxprocesses 8
+	$(BIN)/python tools/run_tests.py
 
 lint: $(READY)   ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -73,6 +73,9 @@ bench-engines: $(READY)  ## the same queries on Polars, DuckDB, Sail and Spark; 
 bench-people: $(READY)  ## per-person aggregates and joins of 10,000,000 rows beside plain Polars
 	$(BIN)/python bench/people.py
 
+bench-tpch: $(READY)  ## six queries of TPC-H about customers: errors at several ε
+	$(BIN)/python bench/tpch.py
+
 bench-load: $(READY)  ## fifty analysts at once, and ledgers of up to a million entries; writes docs/load.md
 	$(BIN)/python bench/load.py
 
@@ -91,6 +94,11 @@ audit: $(READY)  ## audit our examples and planted leaks; check 5,000 random cer
 SAMPLE ?= 600
 mutants: $(READY)  ## change one thing in the trusted code at a time, and see whether a test notices (SAMPLE=600)
 	$(BIN)/python tools/mutants.py --sample $(SAMPLE)
+
+conformance: $(READY)  ## try claims of published packages and of this library; writes docs/conformance.md (goes on if interrupted)
+	@mkdir -p build
+	$(BIN)/privjail conformance --page docs/conformance.md --keep build/conformance.jsonl
+	@rm build/conformance.jsonl
 
 bench-local: $(READY)  ## privjail.local beside pure-ldp and multi-freq-ldpy; writes docs/local-benchmarks.md
 	$(BIN)/python bench/local_vs_libraries.py

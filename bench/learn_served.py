@@ -93,7 +93,9 @@ def serve_and_fit(runs: int, files: tuple[str, str, str]) -> None:
         schema = json.loads(Path(files[2]).read_text(encoding="utf-8"))
         (where / "ann.privjail").write_text(json.dumps(folder.add_user("ann", 1)), encoding="utf-8")
         for notion, limit in BUDGETS.items():
-            folder.add_dataset(f"adult-{notion}", files[0], schema, limit, notion, (None, 1))
+            folder.add_dataset(
+                f"adult-{notion}", files[0], schema, limit, notion, (None, 1), overlap_reason="a benchmark"
+            )
             folder.grant("ann", f"adult-{notion}", limit, False, None)
         folder.ledger.close()
         command = ["-m", "privjail.curator", "serve", "--jail", str(where / "jail"), "--port", str(port)]

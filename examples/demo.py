@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import census
+import hospital
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -46,6 +47,7 @@ def main() -> None:
     console.print(Panel("[bold]PrivJail[/]: ordinary pandas on personal data that nobody may see", expand=False))
     with tempfile.TemporaryDirectory(prefix="privjail-") as folder, contextlib.chdir(folder):
         census.write_files(".")
+        hospital.write_files(".")
         truth = pandas.read_csv("train.csv")
         heading(f"1  The curator makes a jail for {len(truth):,} people: schema, budget, and who may ask")
         curate(port := free_port())
@@ -84,6 +86,15 @@ def curate(port: int) -> None:
     privjail(*add, "--unit", "row", "--budget", f"{BUDGET:g}")
     privjail("user", "add", "ann", "--output", "ann.privjail")
     privjail("grant", "ann", "census", "--budget", f"{GRANT:g}")
+    privjail("population", "add", "hospital", "--budget", f"{BUDGET:g}")
+    for name, declared in (
+        ("patients", ["--person", "patient", "--rows-per-unit", "1"]),
+        ("stays", ["--person", "patient", "--key", "stay"]),
+        ("diagnoses", ["--link", "stay=stays.stay"]),
+    ):
+        files = [f"{name}.csv", "--schema", f"{name}.json", "--population", "hospital"]
+        privjail("dataset", "add", name, *files, *declared)
+    privjail("grant", "ann", "hospital", "--budget", f"{GRANT:g}")
 
 
 @contextlib.contextmanager
@@ -119,7 +130,7 @@ def analyse() -> None:
 
 
 def audit(truth: pandas.DataFrame) -> None:
-    heading("6  What only the curator sees: budgets, and a log of questions, never of answers")
+    heading("7  What only the curator sees: budgets, and a log of questions, never of answers")
     privjail("budget")
     privjail("log", "-n", "5")
     released = json.loads(Path("released.json").read_text(encoding="utf-8"))
@@ -152,7 +163,9 @@ def analyst(file: str) -> None:
     full = round(50 * spent / GRANT)
     bar = Text.assemble(("█" * full, "yellow"), ("░" * (50 - full), "dim"), f"  ε {spent:g} of {GRANT:g}")
     console.print("what Ann has spent: ", bar)
-    heading("5  Three attacks")
+    heading("5  Several tables about the same persons: one promise, one budget")
+    persons()
+    heading("6  Three attacks")
     attacks(df, jail)
 
 
@@ -205,6 +218,34 @@ def tree(df: Any) -> None:
     table.add_row("time, over the wire", f"{seconds:.1f} s")
     console.print(table)
     console.print("Groups exclude each other: hundreds of noisy counts cost no more than one path from root to leaf.")
+
+
+def persons() -> None:
+    import privjail as pj
+    from privjail import pandas as pd
+
+    patients, stays, diagnoses = (pd.read_csv(name) for name in ("patients", "stays", "diagnoses"))
+    per_patient = stays.groupby("patient").agg(n=("cost", "size"), total=("cost", "sum"))
+    joined = stays.merge(patients, on="patient")
+    costs = joined.groupby("patient").agg(sex=("sex", "first"), total=("cost", "sum"))
+    women = costs[costs["sex"] == "F"]["total"].clip(0, 20_000)
+    infected = patients["patient"].isin(diagnoses[diagnoses["code"] == "A"]["patient"])
+    table = Table("typed by the analyst", "released")
+    table.columns[1].justify = "right"
+    for typed, answer in (
+        ('per_patient = stays.groupby("patient").agg(n=("cost", "size"), total=("cost", "sum"))', None),
+        ('(per_patient["n"] >= 2).mean(eps=0.5)', f"{(per_patient['n'] >= 2).mean(eps=0.5):.1%}"),
+        ('joined = stays.merge(patients, on="patient")', None),
+        ('costs = joined.groupby("patient").agg(sex=("sex", "first"), total=("cost", "sum"))', None),
+        ('costs[costs["sex"] == "F"]["total"].clip(0, 20_000).mean(eps=0.5)', f"{women.mean(eps=0.5):,.0f}"),
+        ('patients["patient"].isin(diagnoses[diagnoses["code"] == "A"]["patient"]).mean(eps=0.5)',
+         f"{infected.mean(eps=0.5):.1%}"),
+    ):  # fmt: skip
+        table.add_row(Text(typed), answer or "")
+    console.print(table)
+    spent = pj.consumed_privacy_budget()["hospital"]
+    console.print("A patient with 200 stays is protected like one with a single stay.")
+    console.print(f"Whatever table is asked, the hospital's account pays: ε {spent:g}.")
 
 
 def attacks(df: Any, jail: Any) -> None:

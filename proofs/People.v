@@ -99,16 +99,58 @@ Proof.
 Qed.
 End Lookup.
 
+(** ** Each row with each row of the same person *)
+
+Section Pairs.
+Context {A B P : Type} (same : forall x y : P, {x = y} + {x <> y}) (owner : A -> option P) (owner' : B -> option P).
+Context (agree : A -> B -> bool) (left : bool).  (* a left join: rows without a partner stay, alone *)
+
+Definition pair_up (x : A) (partners : list B) : list (option B) :=
+  match partners with [] => if left then [None] else [] | _ => map Some partners end.
+Definition pairs : list A -> list B -> list (A * option B) := expand same owner owner' agree pair_up.
+
+Lemma partners_are_of_one_person : forall m x r, (forall q, length (rows_of same owner' q r) <= m) ->
+  length (filter (meets same owner owner' agree x) r) <= m.
+Proof.
+  intros m x r few. destruct (owner x) as [q|] eqn:who.
+  - etransitivity; [|apply (few q)]. clear few. unfold rows_of, meets. rewrite who.
+    induction r as [|y r IH]; simpl; auto. destruct (owns same owner' q y); simpl; [|auto].
+    destruct (agree x y); simpl; lia.
+  - replace (filter (meets same owner owner' agree x) r) with (@nil B); [simpl; lia|].
+    clear few. induction r as [|y r IH]; simpl; auto. unfold meets at 1. rewrite who. auto.
+Qed.
+
+(** At most k rows of each person, each with at most m rows of the same person: at most k·m pairs go out with her. *)
+(* op: pairs *)
+Theorem pairs_multiply : forall p l r k m, 1 <= m -> length (rows_of same owner p l) <= k ->
+  (forall q, length (rows_of same owner' q r) <= m) ->
+  Within 0 (k * m) (pairs l r) (pairs (without same owner p l) (without same owner' p r)).
+Proof.
+  intros p l r k m some few each. apply expand_multiplies; auto. intro x. unfold pair_up.
+  pose proof (partners_are_of_one_person m x r each) as most.
+  destruct (filter (meets same owner owner' agree x) r) as [|y rest]; [destruct left; simpl; lia|].
+  rewrite map_length. auto.
+Qed.
+
+(** And nothing else moves, whatever the rows show of both tables. *)
+(* op: pairs paired *)
+Theorem pairs_are_owned : forall p l r,
+  pairs (without same owner p l) (without same owner' p r) = without same (of_first owner) p (pairs l r).
+Proof. intros. apply expand_is_owned. Qed.
+End Pairs.
+
 (** ** Tables below each other *)
 
 Section Append.
 Context {A P : Type} (same : forall x y : P, {x = y} + {x <> y}) (owner : A -> option P).
 
+(* op: append appended *)
 Theorem append_is_owned : forall p l r,
   without same owner p l ++ without same owner p r = without same owner p (l ++ r).
 Proof. intros. unfold without. rewrite filter_app. auto. Qed.
 
 (** Edits add up. *)
+(* op: append *)
 Theorem append_adds : forall i d i' d' (l l' r r' : list A),
   Within i d l l' -> Within i' d' r r' -> Within (i + i') (d + d') (l ++ r) (l' ++ r').
 Proof.

@@ -28,24 +28,28 @@ between them:
   `make verify` ([verified.md](verified.md)).
 - *The operating system's randomness.*
 
-Also not proved here: that Gaussian noise is ρ-zCDP, and Rényi budgets (that ρ adds up, and which (ε, δ) it implies, is
-proved in `Blocks.v`, for finitely many answers); that a sum of maxima is largest at a vertex; the extra step where
+Also not proved here: which (ε, δ) one release with Gaussian noise has by itself (that it is ρ-zCDP is proved in
+`Gaussian.v`; that ρ adds up within a block, and which (ε, δ) it then implies, in `Blocks.v`, for finitely many
+answers), Rényi budgets, and the cost tree under ρ; that a sum of maxima is largest at a vertex; the extra step where
 noise is drawn on a coarser grid; and that the ledger's incremental tree (`budget/ledger.py`) computes the formula of
-`Cells.v`. Joins, per-person aggregation and private keys are
-proved, but are not operations or mechanisms of the library yet.
+`Cells.v`. That the sum of the distances of two tables below each other is stated over the cells above both is argued
+in `plan/rows.py`.
 
 **The certified checker.** `Certified.v` holds a checker of certificates and the theorem that what it accepts is right
 (`accepts_is_sound`). `make prove` writes it as OCaml and compiles it; `privjail check --certified` runs it beside the
 checker in Python, on the same JSON file. It covers counts and sums after filters, sorts, slices, windows and group
 heads, times public factors, released with Laplace noise under pure ε: sensitivity, noise and the amount of each charge.
 It takes the ranges of columns as the certificate claims them, and does not look at the cells that are charged: both are
-checked in Python only. It answers "cannot check" to everything else. `proofs/checker/main.ml`, which reads the JSON,
-and Coq's extraction are trusted.
+checked in Python only. That the columns it meets belong to the rows at hand, so that they are functions of a row, is
+checked where the JSON is read. It answers "cannot check" to everything else. `proofs/checker/main.ml`, which reads the
+JSON, and Coq's extraction are trusted.
 
 **What the theorems rest on.** "Nothing" means that Coq prints *Closed under the global context*. Where real numbers are
 used, "the real numbers" stands for the axioms of Coq's standard library for them: `sig_forall_dec`, `sig_not_dec`,
 `functional_extensionality_dep`, and `classic` where Coquelicot's series and integrals are used. A test refuses any
-other axiom, and the words `Admitted`, `admit` and `Axiom`.
+other axiom, and the words `Admitted`, `admit` and `Axiom`. What is said of tables, values, cells and the budget, and of
+the certified checker (the files from `Distance.v` to `Forms.v`) rests on nothing: `make prove` refuses all axioms
+there.
 
 **How to read.** `Script ins del l r`: deleting the rows `del` from the table `l` and inserting the rows `ins` gives the
 table `r`. `Within i d l r`: at most `i` insertions and `d` deletions lead from `l` to `r`. `Apart n l r`: at most `n`

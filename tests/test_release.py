@@ -126,3 +126,17 @@ def test_one_identity_has_one_unit_of_protection() -> None:
         made.open(other.source.dataset, frame(other.source, ()), None)
     with pytest.raises(DPError, match="another budget"):
         made.open(ANY.source.dataset, frame(ANY.source, ()), PureDP(1))
+
+
+def test_what_an_engine_refuses_is_refused_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, engine = jail()
+
+    def refuse(values: Iterator[Value]) -> None:
+        list(values)
+        raise PlanError("this engine has no line for it")
+
+    monkeypatch.setattr(engine, "check", refuse)
+    count = Tally(GroupHead(ANY.source, ANY.column("u"), 1), (), None)
+    with pytest.raises(PlanError, match="no line"):
+        made.release([Query(count, Laplace(ONE))])
+    assert untouched(made, engine)

@@ -31,11 +31,19 @@ reveal_type(pd.crosstab(df["sex"], df["ward"]).reveal(eps=0.1))
 reveal_type(pj.reveal_all({"rows": df.shape[0]}, eps=0.1))
 reveal_type(df["ward"].str.lower())
 reveal_type(df["admitted"].dt.month)
+X = df[["age", "cost"]].to_numpy()
+reveal_type((2 * X - [1, 2]) / X.sum(axis=1))
+reveal_type(X[X[:, 0] > 40].mean(axis=1))
+reveal_type(X.sum(axis=0))
+reveal_type(X.mean(axis=0, eps=0.1))
+reveal_type(X.var(axis=0, eps=0.1))
+reveal_type(X.std(axis=0, eps=0.1))
 """
 TYPES = [
     "PrivSeries", "PrivDataFrame", "PrivDataFrame", "PrivSeries", "SensitiveInt | SensitiveFloat", "Answer", "Answer",
     "ReleasedSeries", "PrivDataFrameGroupBy", "PrivSeriesGroupBy", "ReleasedSeries", "ReleasedSeries", "ReleasedFrame",
-    "dict[str, Answer]", "PrivSeries", "PrivSeries",
+    "dict[str, Answer]", "PrivSeries", "PrivSeries", "PrivArray", "PrivArray",
+    "SensitiveArray | SensitiveInt | SensitiveFloat", *["ndarray[tuple[Any, ...], dtype[float64]] | float"] * 3,
 ]  # fmt: skip
 
 MISSPELT = [
@@ -50,6 +58,9 @@ MISSPELT = [
     'df["ward"].value_counts(sort=False).idxmx(eps=0.1)',
     "pj.laplace_mechanism(df.shape[0], epsilon=0.1)",
     "pd.read_cvs('patients.csv')",
+    'df[["age"]].to_numpy().sum(axes=0)',
+    'df[["age"]].to_numpy().sum(axis=0).revael(eps=0.1)',
+    'df[["age"]].to_numpy().men(axis=0, eps=0.1)',
 ]
 
 

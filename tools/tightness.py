@@ -1,10 +1,13 @@
 """Claimed against observed: how far counts and sums after row operations are said to move, and how far they do.
 
     python tools/tightness.py PROGRAMS [--json FILE]
+    python tools/tightness.py PROGRAMS --ledger
 
 Random programs of row operations are run on random neighbours (one row more), and the largest change is compared with
-the claim. Observed changes are below the true sensitivity, so ratios above 1 need not be waste. Runs on older versions
-of the library too, which is how docs/tightness.md was made.
+the claim. Observed changes are below the true sensitivity, so ratios above 1 need not be waste. ``--ledger``: programs
+of several releases with Laplace noise; what the ledger charges for all of them together is compared with the largest
+joint loss on a pair of neighbours, which for Laplace noise is exactly Σ ε·|change|₁ / sensitivity. Runs on older
+versions of the library too, which is how docs/tightness.md was made.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import random
 import sys
+from fractions import Fraction
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -22,9 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.ops.checking import numbers
 from tests.tables import World
 
+from privjail.budget.ledger import Ledger
 from privjail.errors import PlanError
+from privjail.mechanisms.laplace import Laplace
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.logic import Not
 from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
@@ -35,9 +42,11 @@ from privjail.ops.rows.window import Lag, Window
 from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
+from privjail.release import Query, where_charged
 
 WORLD = World((("x", IntDomain(False, 0, 3)), ("y", IntDomain(False, -1, 2))), ())
 PAIRS, LONGEST = 60, 9
+LEDGER_PAIRS = 30
 Case = tuple[str, Any]
 
 
@@ -99,18 +108,65 @@ def ratio(value: Any, pick: random.Random) -> float | None:
     return float(claim) / seen if seen else None
 
 
+def divided(pick: random.Random) -> Case:
+    """A value of some rows of the source, chosen by a condition: such rows may exclude each other."""
+    x, y = WORLD.column("x"), WORLD.column("y")
+    chosen: Any = Compare(pick.choice(("==", ">")), x, Lit.of(pick.choice((0, 1, 2))))
+    rows: Rows = Filter(WORLD.source, chosen if pick.random() < 0.5 else Not(chosen))
+    if pick.random() < 0.4:
+        below: Any = Compare(">", y, Lit.of(0))
+        rows = Filter(rows, below if pick.random() < 0.5 else Not(below))
+    return "part", Tally(rows, (), pick.choice((None, None, x, y)))
+
+
+def ledger_ratio(pick: random.Random, drawn: random.Random) -> tuple[str, float] | None:
+    """What a program of two to five releases is charged, over the largest joint loss that was seen."""
+    values = [(divided if pick.random() < 0.5 else case)(pick)[1] for _ in range(pick.randint(2, 5))]
+    values = [value for value in values if value.joint.l1]
+    if len(values) < 2:
+        return None
+    prices = [Fraction(pick.choice((1, 2, 5)), 10) for _ in values]
+    ledger, root = Ledger(), WORLD.source.cells[0]
+    ledger.open(root, "world", None)
+    for value, price in zip(values, prices, strict=True):
+        ledger.charge(where_charged(Query(value, Laplace(price)), lambda root: ledger.account(root).notion))
+    charge, seen = ledger.account(root).total()[0], Fraction(0)
+    for _ in range(LEDGER_PAIRS):
+        table = tuple((drawn.randrange(4), drawn.randint(-1, 2)) for _ in range(drawn.randint(1, LONGEST)))
+        i, loss = drawn.randrange(len(table)), Fraction(0)
+        for value, price in zip(values, prices, strict=True):
+            left, right = (numbers(value, data, WORLD.source) for data in (table[:i] + table[i + 1 :], table))
+            loss += (
+                price
+                * sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(left, right, strict=True))
+                / Fraction(value.joint.l1)
+            )
+        seen = max(seen, loss)
+    assert seen <= charge, f"a joint loss of {seen} was charged {charge}: {values}"
+    return (f"{len(values)} releases", float(charge / seen)) if seen else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", type=int)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--first", type=int, default=0, help="the first seed, for a run in several parts")
+    parser.add_argument("--raw", type=Path, help="write all ratios here, to join the parts of a run")
+    parser.add_argument("--ledger", action="store_true", help="the ledger's charge over the joint loss, instead")
     options = parser.parse_args()
     found: dict[str, list[float]] = {}
-    for seed in range(options.programs):
-        name, value = case(random.Random(seed))
-        got = ratio(value, random.Random(-seed))
+    for seed in range(options.first, options.first + options.programs):
+        if options.ledger:
+            told = ledger_ratio(random.Random(seed), random.Random(-seed))
+            name, got = told or ("", None)
+        else:
+            name, value = case(random.Random(seed))
+            got = ratio(value, random.Random(-seed))
         if got is not None:
             found.setdefault(name, []).append(got)
             found.setdefault("all", []).append(got)
+    if options.raw:
+        options.raw.write_text(json.dumps(found), encoding="utf-8")
     shown = {name: [len(r), round(median(r), 2), round(mean(r), 2), round(max(r), 2)] for name, r in found.items()}
     for name, row in sorted(shown.items()):
         print(f"{name:32} programs {row[0]:5}  median {row[1]:5}  mean {row[2]:5}  largest {row[3]:6}")

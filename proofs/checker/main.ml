@@ -123,8 +123,87 @@ let earlier at = function
 
 let kind node = match get "kind" node with Text s -> s | _ -> cannot "no kind"
 
+(* -- which rows a column belongs to
+
+   The theorem is about filters, orders, keys and values that are functions of one row. So a column that is used must be
+   one of the rows at hand: of their *base*, the data set, slice, window or group head from which filters and sorts
+   chose them. Row i of other rows is another row, and a look at other rows needs a window that holds them. *)
+
+let row_wise = [
+  "compare"; "cast"; "categorise"; "logic"; "not"; "arithmetic"; "cut"; "text"; "concat"; "constant"; "part"; "recode";
+  "isin"; "isnull"; "function"; "clip"; "where"; "fillnull"; "nullwhere"; "dot"; "row_scale"; "truncate" ]
+
+let rec base all at =
+  match kind all.(at), list (get "fields" all.(at)) with
+  | ("source" | "slice" | "window" | "group_head"), _ -> at
+  | ("filter" | "sort"), rows :: _ -> base all (earlier at rows)
+  | name, _ -> cannot ("rows by " ^ name)
+
+let other_rows () = cannot "a column of other rows"
+
+(* The base of the rows that some rows were made from. *)
+let input_base all at =
+  match list (get "fields" all.(at)) with
+  | rows :: _ -> base all (earlier at rows)
+  | [] -> cannot "rows that are made from nothing"
+
+let meet one other =
+  match one, other with
+  | None, x | x, None -> x
+  | Some x, Some y -> if x = y then one else other_rows ()
+
+(* Whether a row of a window sees the row k above it. *)
+let seen all at k =
+  match kind all.(at), list (get "fields" all.(at)) with
+  | "window", [ _; before; after ] ->
+      Big_int_Z.le_big_int (Big_int_Z.minus_big_int (integer after)) k && Big_int_Z.le_big_int k (integer before)
+  | _ -> false
+
+(* The base of a column; None for one that is the same in all rows. Every column is looked at once. *)
+let rec column_base all known at : int option =
+  match Hashtbl.find_opt known at with
+  | Some found -> found
+  | None ->
+      let inside into inner =
+        match column_base all known (earlier at inner) with
+        | None -> ()
+        | Some there -> if there <> input_base all into then other_rows () in
+      let found = match kind all.(at), list (get "fields" all.(at)) with
+        | "column", [ rows; _ ] ->
+            let n = earlier at rows in
+            if kind all.(n) <> "source" then cannot "a column of no data set"; Some n
+        | "carried", [ rows; inner ] ->
+            let n = earlier at rows in
+            (match kind all.(n) with
+             | "slice" | "group_head" -> ()
+             | "window" -> if not (seen all n Big_int_Z.zero_big_int) then other_rows ()
+             | name -> cannot ("a column carried into rows by " ^ name));
+            inside n inner; Some n
+        | "lag", [ rows; inner; k ] ->
+            let n = earlier at rows in
+            if not (seen all n (integer k)) then cannot "a look at other rows than those of a window";
+            inside n inner; Some n
+        | name, fields ->
+            if not (List.mem name row_wise) then cannot ("a column by " ^ name);
+            List.fold_left meet None (List.map (field_base all known at) fields) in
+      Hashtbl.add known at found; found
+
+(* The base of all columns in a field. *)
+and field_base all known at = function
+  | Object [ ("node", _) ] as field -> column_base all known (earlier at field)
+  | Object [ (("literal" | "fraction"), _) ] -> None
+  | Object _ -> cannot "a field that is not understood"
+  | List l -> List.fold_left meet None (List.map (field_base all known at) l)
+  | _ -> None
+
+(* The columns that node `at` uses belong to the rows that it works on. *)
+let of_these_rows all known at rows field =
+  match field_base all known at field with
+  | None -> ()
+  | Some there -> if there <> base all rows then other_rows ()
+
 (* Which plan a node is; and whether a rule of the library is not in the theorem, so that it may claim less. *)
-let rec plan all certificate at : plan * json * bool =
+let rec plan all known certificate at : plan * json * bool =
   let node = all.(at) in
   let fields = list (get "fields" node) in
   let empty = list (get "cells" (get "claims" node)) = [] in
@@ -134,61 +213,75 @@ let rec plan all certificate at : plan * json * bool =
       let n = small which in
       if n < 0 || n >= List.length sets then cannot "no such data set";
       Source, List.nth sets n, false
-  | "filter", [ rows; _ ] ->
-      let p, set, loose = plan all certificate (earlier at rows) in
+  | "filter", [ rows; condition ] ->
+      of_these_rows all known at (earlier at rows) condition;
+      let p, set, loose = plan all known certificate (earlier at rows) in
       Filter (peano at, p), set, loose || empty
-  | "sort", rows :: _ ->
-      let p, set, loose = plan all certificate (earlier at rows) in
+  | "sort", rows :: keys ->
+      of_these_rows all known at (earlier at rows) (List keys);
+      let p, set, loose = plan all known certificate (earlier at rows) in
       Sort (peano at, p), set, loose
   | "slice", [ rows; start; stop ] ->
-      let p, set, loose = plan all certificate (earlier at rows) in
+      let p, set, loose = plan all known certificate (earlier at rows) in
       let bound = function Null -> None | j -> Some (integer j) in
       Slice (bound start, bound stop, p), set, loose
   | "window", [ rows; before; after ] ->
-      let p, set, loose = plan all certificate (earlier at rows) in
+      let p, set, loose = plan all known certificate (earlier at rows) in
       Window (integer before, integer after, p), set, loose
-  | "group_head", [ rows; _; most ] ->
-      let p, set, loose = plan all certificate (earlier at rows) in
+  | "group_head", [ rows; key; most ] ->
+      of_these_rows all known at (earlier at rows) key;
+      let p, set, loose = plan all known certificate (earlier at rows) in
       let k = integer most in
       if Big_int_Z.sign_big_int k < 1 then cannot "no rows of a group";
       let owned = match list (get "unit" set) with Null :: _ -> false | _ -> true in
       GroupHead (peano at, k, p), set, loose || owned
   | name, _ -> cannot ("rows by " ^ name)
 
-(* What a row adds: missing values add nothing, so 0 is always in the range. *)
+(* Whether a number is a whole multiple of a grid. *)
+let on_grid grid x =
+  let top = Big_int_Z.mult_big_int x.qnum grid.qden and bottom = Big_int_Z.mult_big_int x.qden grid.qnum in
+  Big_int_Z.sign_big_int bottom > 0 && Big_int_Z.sign_big_int (Big_int_Z.mod_big_int top bottom) = 0
+
+(* What a row adds, and whether the library may claim less: values are put on the grid before they are added, towards 0.
+   Missing values add nothing, so 0 is always in the range. *)
 let summand all at = function
-  | Null -> One
+  | Null -> One, false
   | field ->
       let n = earlier at field in
       let domain = get "domain" (get "claims" all.(n)) in
       (match get "type" domain with
-       | Text "boolean" -> Between (peano n, zero, one)
+       | Text "boolean" -> Between (peano n, zero, one), false
        | Text ("Int64" | "Float64") ->
            (match list (get "range" domain) with
             | [ low; high ] ->
                 let low, high = number low, number high in
-                Between (peano n, (if at_most low zero then low else zero), (if at_most zero high then high else zero))
+                let grid = number (get "grid" (get "claims" all.(at))) in
+                Between (peano n, (if at_most low zero then low else zero), (if at_most zero high then high else zero)),
+                not (on_grid grid low && on_grid grid high)
             | _ -> cannot "no range")
        | _ -> cannot "a sum of something else than numbers")
 
 (* The tally below public factors. *)
-let rec value all at factor =
+let rec value all known at factor =
   let fields = list (get "fields" all.(at)) in
   match kind all.(at), fields with
-  | "scale", [ a; Object [ ("fraction", Text c) ] ] -> value all (earlier at a) (times factor (fraction c))
-  | "tally", [ rows; keys; adds ] -> at, earlier at rows, list keys <> [], summand all at adds, factor
+  | "scale", [ a; Object [ ("fraction", Text c) ] ] -> value all known (earlier at a) (times factor (fraction c))
+  | "tally", [ rows; keys; adds ] ->
+      of_these_rows all known at (earlier at rows) (List [ keys; adds ]);
+      at, earlier at rows, list keys <> [], summand all at adds, factor
   | name, _ -> cannot ("numbers by " ^ name)
 
 let certified line : string =
   let certificate = parse line in
-  let all = nodes certificate in
+  if get "privjail certificate" certificate <> Number "1" then cannot "another version of certificates";
+  let all = nodes certificate and known = Hashtbl.create 16 in
   let release = get "release" certificate in
   let mechanism = get "mechanism" release and noise = get "noise" release in
   if get "kind" mechanism <> Text "laplace" then cannot "another mechanism than laplace";
   let top = small (get "value" release) in
   if top < 0 || top >= Array.length all then cannot "no such value";
-  let tally, rows, keyed, adds, factor = value all top one in
-  let p, set, loose = plan all certificate rows in
+  let tally, rows, keyed, (adds, rounded), factor = value all known top one in
+  let p, set, loose = plan all known certificate rows in
   if get "kind" (get "notion" set) <> Text "pure" then cannot "another notion than pure ε";
   let unit_rows = match list (get "unit" set) with [ _; Number s ] -> whole s | _ -> cannot "no bound on a unit's rows" in
   if Big_int_Z.sign_big_int unit_rows < 1 then cannot "no rows of a unit";
@@ -205,7 +298,7 @@ let certified line : string =
     sensitivity = stated; scale = times (number (get "scale" noise)) grid;
     epsilon = number (get "epsilon" mechanism); charged = charges } in
   if accepts certificate then "ok"
-  else if loose then cannot "a rule of the library that is not in the theorem"
+  else if loose || rounded then cannot "a rule of the library that is not in the theorem"
   else "refuted"
 
 let () =

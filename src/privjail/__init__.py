@@ -32,7 +32,7 @@ from privjail.errors import (  # noqa: E402
 )
 from privjail.made_up_rows import made_up  # noqa: E402
 from privjail.notebook import short_tracebacks  # noqa: E402
-from privjail.numpy.array import clip_norm, normalize  # noqa: E402
+from privjail.numpy.arrays import clip_norm, normalize  # noqa: E402
 from privjail.population import Population, population  # noqa: E402
 from privjail.prisoner import Prisoner  # noqa: E402
 from privjail.records import history  # noqa: E402

@@ -10,23 +10,23 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from privjail import errors
 from privjail.budget.amounts import amount
 from privjail.budget.blocks import Block
 from privjail.budget.ledger import plus
 from privjail.budget.notions import Cost, Notion, unlimited
+from privjail.client_errors import SessionLost, answer_in, error_of, refused
 from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
 from privjail.release import Query, where_charged
 
 if TYPE_CHECKING:
-    from privjail.server.channel import Jail
+    from privjail.server.channel import JailAddress
 
 T = TypeVar("T")
 PATIENCE = 20.0  # seconds to keep trying while a jail restarts
@@ -37,7 +37,7 @@ PAUSE = 0.1  # seconds between two attempts
 class Connection:
     """A session with a jail. Its channel is closed when the session ends, or cannot be opened."""
 
-    def __init__(self, channel: Any, token: str, jail: Jail | None = None) -> None:
+    def __init__(self, channel: Any, token: str, jail: JailAddress | None = None) -> None:
         from privjail.server.wire import privjail_pb2 as pb
 
         self._pb, self._channel, self._jail = pb, channel, jail
@@ -46,6 +46,7 @@ class Connection:
         self._lock = threading.RLock()
         self._caps: list[dict[str, Fraction]] = []
         self._opened: dict[str, Source] = {}
+        self._described: set[str] = set()  # those of them whose facts are of this session: an update may change them
         self._forget = self._forgetting()
         self.notions: dict[str, Notion] = {}  # data set → the notion of privacy of its budget
         self._reset()
@@ -78,7 +79,7 @@ class Connection:
         from privjail.server.channel import wait_for_connection
 
         if failed.code().name not in ("UNAVAILABLE", "CANCELLED"):
-            raise _error(failed)
+            raise error_of(failed)
         mismatch = None if self._jail is None else self._jail.mismatch(failed)
         if mismatch is not None:
             raise DPError(
@@ -87,9 +88,9 @@ class Connection:
             )
         left = deadline - time.monotonic()
         if left < 0:
-            raise _error(failed)
+            raise error_of(failed)
         time.sleep(PAUSE)
-        if _answer(failed) is None:
+        if answer_in(failed) is None:
             wait_for_connection(self._channel, self._metadata, min(LOOK_AGAIN, max(left, PAUSE)))
 
     def _unary(self, method: str, reply: Any) -> Callable[[Any], Any]:
@@ -119,13 +120,14 @@ class Connection:
                 return self._unary("Release", self._pb.ReleaseReply)(request)
             raise
         if released.WhichOneof("outcome") == "refusal":
-            raise _refused(released.refusal.status, released.refusal.details)
+            raise refused(released.refusal.status, released.refusal.details)
         return released.reply
 
     def _reset(self) -> None:
         self._numbers: dict[int, Sent] = {}  # by the id() of the node
         self._gone: list[int] = []
         self._next = 1
+        self._described.clear()
 
     def _open(self) -> None:
         reply = self._call("Open", self._pb.OpenRequest(version=1), self._pb.OpenReply)
@@ -168,10 +170,11 @@ class Connection:
             request = self._pb.DescribeRequest(session=self._session, name=name)
             return self._call("Describe", request, self._pb.Dataset)
 
-        if name not in self._opened:
+        if name not in self._described:
             message = self._in_session(described)
             self.notions[message.name] = self.notions[message.population or message.name] = _notion(message)
             self._opened[name] = Source(facts.from_wire(message))
+            self._described.add(name)
         return self._opened[name]
 
     def example(self, name: str) -> Any:
@@ -249,6 +252,29 @@ class Connection:
 
         return self._in_session(asked).balances
 
+    def balances(self) -> list[dict[str, Any]]:
+        """What this user has spent and may spend, exactly: fractions as texts, in the components of each notion."""
+        return [
+            {
+                "dataset": each.dataset,
+                "notion": each.notion,
+                "parameters": list(each.notion_parameters),
+                "spent": list(each.spent),
+                "limit": list(each.limit) or None,
+            }
+            for each in self._balances()
+        ]
+
+    def reopen(self) -> None:
+        """Ask again who this is and which data sets there are for her, in a new session."""
+        with self._lock:
+            self._opened.clear()
+            ended = self._session
+            self._reset()
+            self._open()
+            with suppress(DPError):  # it ends by itself, later
+                self._call("Close", self._pb.CloseRequest(session=ended), self._pb.CloseReply, patience=1.0)
+
     def consumed(self) -> dict[str, Any]:
         out = {}
         accounts = {opened.dataset.account.name for opened in self._opened.values()}
@@ -324,29 +350,11 @@ class Stream:
         try:
             return next(self._answers)
         except StopIteration:
-            raise _refused("UNAVAILABLE", "the jail has ended the stream") from None
+            raise refused("UNAVAILABLE", "the jail has ended the stream") from None
 
     def end(self) -> None:
         self._requests.put(None)
         self._answers.cancel()
-
-
-def _refused(status: str, details: str) -> Exception:
-    """The error that a single call would have raised."""
-    from privjail.server.wire.rpc import grpc
-
-    class Refused(grpc.RpcError):  # type: ignore[misc]
-        def code(self) -> Any:
-            return grpc.StatusCode[status]
-
-        def details(self) -> str:
-            return details
-
-    return Refused()
-
-
-class SessionLost(DPError):
-    """The jail no longer knows this session."""
 
 
 def _notion(message: Any) -> Notion:
@@ -365,45 +373,12 @@ def _public(answer: Any) -> Any:
     return list(value.items) if which in ("numbers", "positions") else value
 
 
-def _answer(e: Any) -> Any:
-    """The jail's error in a gRPC error; None if the error is gRPC's own."""
-    try:
-        name, what, plan, do = json.loads(e.details())
-    except (ValueError, TypeError):
-        return None
-    return name, what, plan, do
-
-
-def _error(e: Any) -> DPError:
-    """The jail's error as a Python exception."""
-    answer = _answer(e)
-    if answer is None:
-        return _unreachable(e)
-    name, what, plan, do = answer
-    if name == "SessionError":
-        return SessionLost(what, plan=plan, do=do)
-    known = getattr(errors, name, DPError)
-    cls = known if isinstance(known, type) and issubclass(known, DPError) else DPError
-    return cls(what, plan=plan, do=do)
-
-
-def _unreachable(e: Any) -> DPError:
-    from privjail.server.wire.rpc import grpc
-
-    if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return DPError("the request is too large for this jail", do="release less at once")
-    return DPError(
-        f"the jail cannot be reached ({e.code().name.lower()})",
-        do="is it served, and at the address that the connection file says?",
-    )
-
-
 def connect(
     address: str | os.PathLike[str], *, token: str | None = None, certificate: Any = None, key: Any = None,
     user_certificate: Any = None, insecure_loopback: bool = False,
 ) -> Connection:  # fmt: skip
     """Connect to a jail: by the connection file that the curator gave, or by address, token and certificate."""
-    from privjail.server.channel import Jail
+    from privjail.server.channel import JailAddress
 
     if token is None and Path(address).is_file():
         given = json.loads(Path(address).read_text(encoding="utf-8"))
@@ -414,11 +389,11 @@ def connect(
     if not token:
         raise PlanError("a token is needed to connect", do="use the connection file that the curator gave you")
     if insecure_loopback:
-        jail = Jail(str(address), None)
+        jail = JailAddress(str(address), None)
     elif certificate is None:
         raise PlanError("the jail's certificate is needed", do="use the connection file that the curator gave you")
     else:
-        jail = Jail(str(address), _bytes(certificate), _bytes(key), _bytes(user_certificate))
+        jail = JailAddress(str(address), _bytes(certificate), _bytes(key), _bytes(user_certificate))
     return Connection(jail.channel(), token, jail)
 
 

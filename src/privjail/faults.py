@@ -66,6 +66,8 @@ def _of_database(name: str) -> DPError:
     if name.startswith(("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
         do = "see that the disk of its folder is neither full nor read-only, and that this user may write there"
         return DPError(f"a database file cannot be written ({name})", do=do)
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return DPError(f"a database file is in use by another process ({name})", do="do it again when that has ended")
     do = "put the newest complete copy of its folder back: an older one would allow spent budget to be spent again"
     return DPError(f"a database file is damaged or cut short ({name})", do=do)
 

@@ -30,6 +30,7 @@ class Tables(NamedTuple):
     link: Any
 
 
+_editions: dict[str, list[tuple[int, ...]]] = {}  # what each opened file looked like, one after another
 _held_files: dict[str, int] = {}  # open handles: no other file can get the inode of one that was deleted meanwhile
 
 
@@ -54,12 +55,15 @@ def open_csv(
     remote = _remote(path, schema, budget, unit, most, tables)
     if remote is not None:
         return remote
-    if session.rehearsing() is not None and tables is None:
-        return _rehearsed(path, sep, schema, budget, unit, most)
+    if session.rehearsing() is not None:
+        return _rehearsed(path, sep, schema, budget, unit, most, tables)
     from privjail.catalogue.files import read_csv_text
 
+    before = _looks(path)
     frame = read_csv_text(Path(path), sep)
-    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most, tables)
+    identity = _file_identity(path)
+    edition = _edition(identity, path, before)
+    return open_here(identity, str(path), frame, schema, budget, unit, most, tables, edition)
 
 
 def open_parquet(
@@ -69,12 +73,15 @@ def open_parquet(
     remote = _remote(path, schema, budget, unit, most, tables)
     if remote is not None:
         return remote
-    if session.rehearsing() is not None and tables is None:
-        return _rehearsed(path, None, schema, budget, unit, most)
+    if session.rehearsing() is not None:
+        return _rehearsed(path, None, schema, budget, unit, most, tables)
     from privjail.catalogue import files
 
+    before = _looks(path)
     frame = files.open_parquet(Path(path))
-    return open_here(_file_identity(path), str(path), frame, schema, budget, unit, most, tables)
+    identity = _file_identity(path)
+    edition = _edition(identity, path, before)
+    return open_here(identity, str(path), frame, schema, budget, unit, most, tables, edition)
 
 
 def open_frame(
@@ -96,9 +103,9 @@ def columns_of(source: Source) -> dict[str, Column]:
 
 def open_here(
     identity: str, name: str, frame: Any, schema: Any, budget: Any, unit: str | None, most: int | None,
-    tables: Tables | None = None,
+    tables: Tables | None = None, edition: int = 1,
 ) -> Source:  # fmt: skip
-    """Enforce the schema and hand the data set to the jail of this process."""
+    """Enforce the schema and hand the data set to the jail of this process. ``edition``: of a file that has changed."""
     from privjail.catalogue.load import enforce
 
     rehearsal = session.rehearsing()
@@ -107,8 +114,11 @@ def open_here(
     if tables is None:
         whose = _unit(unit, most)
         held, domains = enforce(frame, read_schema(schema), whose)
-        dataset, notion = Dataset(identity, name, tuple(domains.items()), whose), _notion(budget)
+        dataset = Dataset(identity, name, tuple(domains.items()), whose, epoch=edition)
+        notion = _notion(budget)
     else:
+        if edition > 1:
+            raise PlanError(f"{Path(name).name!r} has changed since it was opened", do="start a new process for it")
         held, dataset, notion = _of_population(identity, frame, schema, budget, tables)
     if rehearsal is not None:
         return rehearsal.open(dataset, notion)
@@ -123,7 +133,8 @@ def _of_population(
     if budget is not None:
         raise PlanError("the budget is the population's", do="give it to pj.population(name, budget=…)")
     membership = population.membership(tables.person, tables.most, tables.key, tables.link)
-    held, domains, unit = population.enforce(identity, tables.name, frame, read_schema(schema), membership)
+    rehearsed = session.rehearsing() is not None
+    held, domains, unit = population.enforce(identity, tables.name, frame, read_schema(schema), membership, rehearsed)
     dataset = Dataset(
         identity, tables.name, tuple(domains.items()), unit, population.persons,
         membership.keys, membership.links,
@@ -137,14 +148,16 @@ def _unit(unit: str | None, most: int | None) -> Unit:
     return Unit() if unit is None else Unit(unit, most)
 
 
-def _rehearsed(path: Any, sep: str | None, schema: Any, budget: Any, unit: str | None, most: int | None) -> Source:
+def _rehearsed(
+    path: Any, sep: str | None, schema: Any, budget: Any, unit: str | None, most: int | None, tables: Tables | None
+) -> Source:  # fmt: skip
     """A file in a rehearsal: its columns come from the schema, and it is not opened.
 
     Without a schema the names of the columns are read from the header of a CSV file, which is public.
     """
     rehearsal = session.rehearsing()
     assert rehearsal is not None
-    declared, whose = read_schema(schema), _unit(unit, most)
+    declared = read_schema(schema)
     domains: dict[str, Domain] = {name: column.domain for name, column in declared.items()}
     if not declared:
         if sep is None:
@@ -157,7 +170,18 @@ def _rehearsed(path: Any, sep: str | None, schema: Any, budget: Any, unit: str |
         identity = _identity(stat.st_dev, stat.st_ino)
     except OSError:
         identity = f"rehearsal:{os.path.realpath(path)}"
-    return rehearsal.open(Dataset(identity, str(path), tuple(domains.items()), whose), _notion(budget))
+    if tables is not None:
+        return open_here(identity, str(path), _no_rows([*domains], tables), schema, budget, unit, most, tables)
+    return rehearsal.open(Dataset(identity, str(path), tuple(domains.items()), _unit(unit, most)), _notion(budget))
+
+
+def _no_rows(columns: list[str], tables: Tables) -> Any:
+    """A table of a population without its rows: text in all columns, also in keys and links that no schema declares."""
+    import polars as pl
+
+    told = tables.population.membership(tables.person, tables.most, tables.key, tables.link)
+    names = dict.fromkeys([*columns, *told.keys, *(link.column for link in told.links)])
+    return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
 
 
 def _header(path: Path, sep: str) -> list[str]:
@@ -194,6 +218,28 @@ def _file_identity(path: Any) -> str:
     if _held_files.setdefault(identity, handle) != handle:
         os.close(handle)
     return identity
+
+
+def _looks(path: Any) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None  # others say so
+    return found.st_size, found.st_mtime_ns
+
+
+def _edition(identity: str, path: Any, before: tuple[int, ...] | None) -> int:
+    """How often a file has changed since it was first opened here, and once for the first: the epoch of its rows.
+
+    Its groups exclude each other in one edition only: somebody may be in another one after a correction.
+    """
+    now = _looks(path)
+    if now is None or now != before:
+        raise SchemaError(f"{Path(path).name!r} changed while it was read", do="try again when it is complete")
+    known = _editions.setdefault(identity, [now])
+    if known[-1] != now:
+        known.append(now)
+    return len(known)
 
 
 def _identity(device: int, inode: int) -> str:

@@ -29,6 +29,7 @@ class Population:
         self.persons = Persons(f"population:{next(_numbers)}", self.name)
         self._keys: dict[str, Keys] = {}
         self._files: dict[str, str] = {}  # which data each name of a table stands for
+        self._rehearsed: dict[str, Keys] = {}  # of tables that were opened in a rehearsal: no rows, only domains
 
     def __repr__(self) -> str:
         return f"Population({self.name!r}: {', '.join(self._keys) or 'no tables yet'})"
@@ -43,19 +44,24 @@ class Population:
         return Membership(person, most, tuple(_listed(key)), tuple(links))
 
     def enforce(
-        self, identity: str, name: str, frame: Any, schema: Any, membership: Membership
+        self, identity: str, name: str, frame: Any, schema: Any, membership: Membership, rehearsed: bool = False
     ) -> tuple[Any, dict[str, Domain], Unit]:
         """The rows of a table that have a person, and what its keys name, for links of later tables.
 
         A name stands for the same data always: with another table under it, the rows of a table that links to it would
-        change their owners, after these have paid.
+        change their owners, after these have paid. What is opened in a rehearsal has no rows, and is kept apart:
+        tables that are opened after it link to the real ones.
         """
         from privjail.catalogue.people import enforce_membership
 
         if self._files.get(name, identity) != identity:
             raise PlanError(f"{self.name!r} has another table that is called {name!r}", do="give it another name=")
-        held, domains, unit, keys = enforce_membership(frame, schema, membership, self._keys)
-        self._keys[name], self._files[name] = keys, identity
+        known = {**self._keys, **self._rehearsed} if rehearsed else self._keys
+        held, domains, unit, keys = enforce_membership(frame, schema, membership, known)
+        if rehearsed:
+            self._rehearsed[name] = keys
+        else:
+            self._keys[name], self._files[name] = keys, identity
         return held, domains, unit
 
 

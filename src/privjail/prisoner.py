@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from privjail.errors import PrisonerError, RefusedError
+from privjail.other_libraries import refusal
 from privjail.plan.distance import Distance
 
 
@@ -55,7 +56,7 @@ class Prisoner:
         self._refuse("a decision (if, and, or, not, while)")
 
     def __len__(self) -> int:
-        raise PrisonerError(
+        raise refusal(self._plan()) or PrisonerError(
             "len() must return a plain number, but the number of rows is private",
             plan=self._plan(),
             do="use .shape[0], which is a private number, and release it: .shape[0].reveal(eps=…)",
@@ -86,6 +87,9 @@ class Prisoner:
         self._refuse("formatting into text")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        told = refusal(self._plan())
+        if told is not None:
+            raise told
         self._refuse("conversion to a numpy array")
 
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:

@@ -49,7 +49,7 @@ _unnoted: ContextVar[bool] = ContextVar("unnoted", default=False)
 
 @contextmanager
 def unnoted() -> Iterator[None]:
-    """While something is drafted, nothing is noted."""
+    """While something is drafted, or asked for somebody else, nothing is noted."""
     token = _unnoted.set(True)
     try:
         yield
@@ -59,6 +59,8 @@ def unnoted() -> Iterator[None]:
 
 def record(asks: Sequence[Query], answers: Sequence[Any]) -> None:
     """Note a release that was answered."""
+    if _unnoted.get():
+        return
     file, line = asking_line()
     roots = dict.fromkeys([cell.root for ask in asks for cell in ask.value.cells])
     price: dict[str, float] = {}

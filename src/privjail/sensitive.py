@@ -7,7 +7,6 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from privjail.answers import noisy
@@ -16,13 +15,12 @@ from privjail.budget.amounts import amount, exact, probability
 from privjail.errors import PlanError, PrisonerError, UnknownName
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism, public
+from privjail.mechanisms.mechanism import Mechanism
 from privjail.ops.numbers.combine import Absolute, Add, Extreme, Offset, PublicNumber, Scale, Stack
 from privjail.plan.distance import Distance
 from privjail.plan.value import Value
 from privjail.prisoner import Prisoner
 
-min_of = min  # this module has a min of private numbers
 _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv"}
 
 
@@ -171,8 +169,7 @@ class Sensitive(Prisoner, Generic[Public]):
         scaled, factors = noisy.equalised(self._value) if isinstance(chosen, (Laplace, Gaussian)) else (None, [])
         if scaled is None:
             return float(chosen.error(self._value, confidence))
-        far = chosen.error(scaled, confidence)
-        return public(Fraction(far) / min_of(factors)) if isfinite(far) else far
+        return noisy.largest_error(self._value, chosen.error(scaled, confidence), factors)
 
     def eps_for(self, *, error: Any, confidence: float = 0.95) -> float:
         """The eps at which Laplace noise is off by at most ``error``, with this confidence.

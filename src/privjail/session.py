@@ -41,6 +41,7 @@ class StandIn(Protocol):
 
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
 _connection: Connection | None = None
+_own_connection: ContextVar[Connection | None] = ContextVar("own_connection", default=None)
 _stand_in: StandIn | None = None  # answers instead of any jail, while a program is rehearsed
 
 #: What answers releases of this context instead: see together.py.
@@ -65,7 +66,17 @@ def set_engine(engine: Engine) -> None:
 
 def connection() -> Connection | None:
     """The connection to a jail, or None."""
-    return _connection
+    return _own_connection.get() or _connection
+
+
+@contextmanager
+def using(own: Connection) -> Iterator[None]:
+    """Run a block of code with a connection of its own: what a program needs that asks for several people at once."""
+    before = _own_connection.set(own)
+    try:
+        yield
+    finally:
+        _own_connection.reset(before)
 
 
 def connect(address: str | os.PathLike[str], **options: Any) -> Connection:
@@ -111,8 +122,8 @@ def notion_of(root: Cell) -> Notion | None:
     """The notion of privacy in which releases on a data set are counted now; None if it is not known here."""
     if (block := _block.get()) is not None:
         return block.notion
-    if _stand_in is None and _connection is not None:
-        return _connection.notions.get(str(root.key))
+    if _stand_in is None and (connected := connection()) is not None:
+        return connected.notions.get(str(root.key))
     if _stand_in is not None:
         return _stand_in.notion_of(root)
     return next((each.notion for each in jail().ledger.accounts() if each.root is root), None)
@@ -147,9 +158,9 @@ def reserve(asks: list[Query]) -> None:
     ``asks`` say what it costs in all. In process this is exact. A jail is not asked: refused is what is charged to a
     whole data set, where nothing can be shared with other groups, and is more than the analyst has left.
     """
-    if _stand_in is None and _connection is not None:
+    if _stand_in is None and (connected := connection()) is not None:
         if _block.get() is None:  # in a block only the jail knows what is left
-            _connection.reserve(asks)
+            connected.reserve(asks)
         return
     gate = jail()
     if _stand_in is not None:
@@ -163,8 +174,8 @@ def reserve(asks: list[Query]) -> None:
 def _released(asks: list[Query]) -> list[Any]:
     if _stand_in is not None:
         return _stand_in.release(asks, _block.get())
-    if _connection is not None:
-        return _connection.release(asks, block=_block.get())
+    if (connected := connection()) is not None:
+        return connected.release(asks, block=_block.get())
     try:
         return jail().release(asks, _block.get())
     except (DPError, KeyboardInterrupt, SystemExit):
@@ -196,8 +207,8 @@ def consumed_privacy_budget() -> dict[str, Any]:
     """
     if _stand_in is not None:
         return _reported(_stand_in.gate)
-    if _connection is not None:
-        return _connection.consumed()
+    if (connected := connection()) is not None:
+        return connected.consumed()
     return _reported(jail())
 
 
@@ -223,8 +234,8 @@ def budget_left() -> dict[str, Any]:
 
     >>> left = pj.budget_left()
     """
-    if _stand_in is None and _connection is not None:
-        return Budgets(_connection.left())
+    if _stand_in is None and (connected := connection()) is not None:
+        return Budgets(connected.left())
     if _stand_in is None and not jail.cache_info().currsize:
         return Budgets()  # nothing was opened yet
     gate = jail() if _stand_in is None else _stand_in.gate
@@ -264,8 +275,8 @@ def accounting(kind: str, *, eps: Any = None, delta: Any = None, rho: Any = None
 @contextmanager
 def budget(eps: Any, source: str | None = None) -> Iterator[None]:
     """Let a block of code add at most this much to what each data set (or one of them) has cost."""
-    if _connection is not None and _stand_in is None:
-        with _connection.limited(eps, source):
+    if _stand_in is None and (connected := connection()) is not None:
+        with connected.limited(eps, source):
             yield
     else:
         with (jail() if _stand_in is None else _stand_in.gate).ledger.limited(amount(eps, "the budget"), source):

@@ -229,6 +229,15 @@ def test_the_box_of_a_variance_holds_all_its_points(n: int, q: float, s: float, 
             assert low <= spread.min() + 1e-6 * (1 + spread.max()) and spread.max() <= high * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.parametrize("total", [-300.0, 0.0, 300.0])
+def test_an_interval_of_a_mean_holds_the_mean_also_where_the_noisy_count_is_negative(total):
+    noise = LaplaceNoise(2.0, 1.0)
+    law = MeanLaw(Parts(total, -5.0, LaplaceNoise(60.0, 1.0), noise), 30.0, 0.0, 60.0)
+    for mean in (0.0, 30.0, 60.0):
+        low, high = law.interval(mean, 0.95)
+        assert low <= mean <= high
+
+
 def test_a_mean_that_contradicts_its_range_has_the_whole_range() -> None:
     noise = LaplaceNoise(1.0, 1.0)
     law = MeanLaw(Parts(1e6, 10.0, noise, noise), 30.0, 0.0, 60.0)

@@ -63,6 +63,29 @@ def test_sums_of_columns_have_errors_of_their_own(df: Any) -> None:
     assert found.error(eps=3) == pytest.approx(errors.max(), rel=0.01)
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+def test_the_expected_error_holds_where_numbers_are_moved_to_their_grid(df: Any, confidence: float) -> None:
+    """By the exact law of the noise: a number that is half a day too far away is moved to a whole day further away."""
+    found = df.assign(twice=df["days"] * 2, thrice=df["days"] * 3)[["twice", "thrice"]].sum()
+    scaled, factors = equalised(found._value)
+    assert scaled is not None
+    for eps in (30, 50, 90, 200):
+        error = found.error(eps=eps, confidence=confidence)
+        calibration = Laplace(Fraction(eps)).calibrate(scaled)
+        for reach, holds in ((error, True), (error - 1, False)):
+            held = []
+            for factor in factors:
+                steps = (int(reach) + Fraction(1, 2)) * factor / calibration.on.grid  # it is off by whole numbers
+                held.append(1 - 2 * _tail(float(calibration.scale), -(-steps // 1)))
+            assert (min(held) >= confidence) is holds or error == 0
+
+
+def _tail(scale: float, steps: Any) -> float:
+    """Pr[X ≥ steps] of discrete Laplace noise."""
+    a = float(np.exp(-1 / scale))
+    return a ** float(steps) / (1 + a)
+
+
 def test_groups_that_exclude_each_other_lose_no_share(df: Any) -> None:
     parts = [group["days"].sum() for _, group in df.groupby("ward")]
     scaled = [part * (i + 1) for i, part in enumerate(parts)]

@@ -134,11 +134,13 @@ def test_no_seedable_generator_in_the_source_v4() -> None:
     # In encrypted/ a seed is the public challenge of a record's check, a hash of what the owner sent. An audit makes dummy
     # data, and takes chance out of the program that it runs on them. In learn/ random_state is scikit-learn's: an ordinary
     # program at the client, over what was released. In sample() it names a sample, whose coins nobody can predict; in synth/ a seed
-    # picks made-up rows from what was released. None of them draws noise.
+    # picks made-up rows from what was released. The conformance suite shows an adapter of a mechanism that is wrong.
+    # Joined rows are counted in parts, by hashes of persons with a fixed seed: the parts add up to the same counts.
+    # None of them draws noise.
     no_noise = re.compile(
-        r"encrypted/(compute|decrypt|onehot|records)\.py: seeds?\s*[=(:]|verify/audit/(data|trace)\.py: "
-        r"|learn/\w+\.py: random_state|(pandas/(frame|series)|numpy/array|samples)\.py: random_state"
-        r"|synth/synthesizer\.py: seed:"
+        r"encrypted/(compute|decrypt|onehot|records)\.py: seeds?\s*[=(:]|verify/audit/(data|people|trace)\.py: "
+        r"|learn/\w+\.py: random_state|(pandas/(frame|series)|numpy/arrays|samples)\.py: random_state"
+        r"|synth/synthesizer\.py: (seed( =|:)|random_state)|engines/polars/by_person\.py: seed=|verify/conformance\.py: import random"
     )
     assert not [each for each in found if not no_noise.match(each)]
     assert banned.search("import random\n") and banned.search("x = np.random.laplace()") and banned.search("f(seed=1)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 from privjail.catalogue.origins import fingerprint, origin_of
@@ -14,4 +15,5 @@ def test_fingerprints_have_256_bits_v60(tmp_path: Path) -> None:
     one, other, same = (fingerprint(origin_of(str(tmp_path / f"{name}.csv"), None, None)) for name in "abc")
 
     assert one != other and one == same and len(one) * 4 == 256
-    assert len(fingerprint({"kind": "sqlite", "place": "db", "query": "SELECT 1"})) * 4 == 256
+    sqlite3.connect(tmp_path / "db").close()
+    assert len(fingerprint({"kind": "sqlite", "place": str(tmp_path / "db"), "query": "SELECT 1"})) * 4 == 256

@@ -92,6 +92,53 @@ def test_backup_and_restore_under_load_lose_nothing(tmp_path):
         connection.close()
 
 
+def under_load(load, act, most=200):
+    """Do something again and again until analysts got answers while it was being done; the last result."""
+    for i in range(most):
+        before = load.answers
+        found = act(i)
+        if load.answers > before + 1:  # one may have been on its way already
+            return found
+    raise AssertionError("no answer came meanwhile")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_the_jail_answers_during_backup_and_restore_and_nothing_is_lost(tmp_path, request, kind):
+    """A backup has all that was charged before it began, and is a state that the running ledger had."""
+    server = request.getfixturevalue("postgres") if kind == "postgres" else None
+    url, other = (server.database(), server.database) if server else (None, lambda: None)
+    folder = make_jail(tmp_path, users=("ann", "bob"), ledger=url)
+    begun, copies = {}, []
+
+    def restored(i):
+        found, newest = restore(tmp_path / "a.backup", tmp_path / f"second-{i}", "a test", str(head), other())
+        assert not newest
+        copies.append(found)
+        return found
+
+    def backed_up(i):
+        begun.update(answers=load.answers)  # first: answers go on coming while the ledger is read
+        begun.update(spent=spent(folder), entries=folder.ledger.entries)
+        return backup(folder, tmp_path / "a.backup")
+
+    with serving(tmp_path), Load([tmp_path / "ann.privjail", tmp_path / "bob.privjail"]) as load:
+        load.wait(20)
+        head = under_load(load, backed_up)
+        assert head.seq >= begun["entries"] and folder.ledger.hash_of(head.seq) == head.hash
+        copy = under_load(load, restored)
+        load.wait(5)  # the running jail does not notice
+        assert copy.check().seq > head.seq  # the restore itself was entered
+        charged = [e.body for e in copy.events()[: head.seq] if e.body["type"] == "charge"]
+        assert spent(copy) == Fraction(len(charged), 1000) >= begun["spent"] >= Fraction(begun["answers"], 1000)
+        assert [e.hash for e in copy.events()[: head.seq]] == [e.hash for e in folder.events()[: head.seq]]
+        assert set(copy.state.frozen) == {"census"} and folder.state.frozen == {}
+    assert load.errors == []
+    folder.check()
+    assert spent(folder) >= Fraction(load.answers, 1000) > begun["spent"]
+    for each in (folder, *copies):
+        each.ledger.close()
+
+
 def test_a_restore_of_an_older_state_is_noticed(tmp_path):
     folder = make_jail(tmp_path)
     backup(folder, tmp_path / "old.backup")
@@ -120,6 +167,27 @@ def test_a_restore_of_an_older_state_is_noticed(tmp_path):
         with pytest.raises(DPError, match="is frozen"):
             connection.release([count(connection, 0.1)])
         connection.close()
+
+
+def test_a_jail_that_runs_is_not_replaced(tmp_path):
+    """Red before: the old process went on charging a ledger that was put aside, beside a restored one that had all of
+    its budget again, "known to be the newest"."""
+    folder = make_jail(tmp_path)
+    with serving(tmp_path):
+        connection = client.connect(tmp_path / "ann.privjail")
+        connection.release([count(connection, 1)])
+        backup(folder, tmp_path / "a.backup")
+        folder.ledger.close()
+        with pytest.raises(DPError, match="another process uses the jail"):
+            restore(tmp_path / "a.backup", tmp_path / "jail", reason="in a hurry")
+        connection.release([count(connection, 1)])
+        connection.close()
+    assert not list(tmp_path.glob("jail.before-*"))
+    with pytest.raises(DPError, match="would be forgotten.*needs a reason"):
+        restore(tmp_path / "a.backup", tmp_path / "jail")
+    stale, _ = restore(tmp_path / "a.backup", tmp_path / "jail", reason="the disk is gone")
+    assert spent(stale) == 1 and set(stale.state.frozen) == {"census"}
+    stale.ledger.close()
 
 
 def test_damaged_and_hostile_backups_are_refused(tmp_path):

@@ -149,7 +149,7 @@ def test_every_kind_of_data_can_be_added_and_opened(
         duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
         with duckdb.connect(str(files / file)) as db:
             db.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{files / 'people.csv'}')")
-    shown = add(run, "other", file, *options).stdout
+    shown = add(run, "other", file, *options, "--overlap-reason", "a copy in another form").stdout
     assert ("no ORDER BY" in shown) == ("--table" in options)
     _holds_the_rows(made, "other", sum(1 for age, _, _ in ROWS if age > 30 or "--query" not in options))
 
@@ -182,7 +182,7 @@ def test_postgres_tables_and_queries(run: Run, made: JailFolder, database: Serve
         db.execute("CREATE TABLE people (age INTEGER, sex TEXT, person NUMERIC)")
         db.cursor().executemany("INSERT INTO people VALUES (%s, %s, %s)", ROWS)
     add(run, "table", url, "--table", "people")
-    add(run, "query", url, "--query", "SELECT * FROM people ORDER BY age")
+    add(run, "query", url, "--query", "SELECT * FROM people ORDER BY age", "--overlap-reason", "the same table")
     for name in ("table", "query"):
         _holds_the_rows(made, name, len(ROWS))
     failed = add(run, "bad", url, "--query", "SELECT 1 / (age - 20) FROM people", ok=False)
@@ -199,7 +199,8 @@ def test_what_a_column_is_does_not_depend_on_rows_v19(made: JailFolder, files: P
         with sqlite3.connect(files / f"{i}.db") as db:
             db.execute("CREATE TABLE t (x)")
             db.execute("INSERT INTO t VALUES (?)", (value,))
-        made.add_dataset(f"d{i}", str(files / f"{i}.db"), {}, [1], "pure", (None, 1), None, "SELECT x FROM t")
+        place, why = str(files / f"{i}.db"), {"overlap_reason": "some of these are the same row"}
+        made.add_dataset(f"d{i}", place, {}, [1], "pure", (None, 1), None, "SELECT x FROM t", **why)
         made.grant("ann", f"d{i}", [1], False, None)
         domains.append(Catalogue(made.ledger, made.path).source(f"d{i}", "ann").dataset.columns)
     assert len(set(domains)) == 1
@@ -211,7 +212,7 @@ def test_the_unit_of_protection_must_be_said(run: Run, made: JailFolder) -> None
     assert "--rows-per-unit" in run(*base, "--unit", "person", ok=False).stderr
     assert "a unit that is a column" in run(*base, "--unit", "row", "--rows-per-unit", "2", ok=False).stderr
     assert "'nobody' is not in the data" in run(*base, "--unit", "nobody", "--rows-per-unit", "2", ok=False).stderr
-    run(*base, "--unit", "person", "--rows-per-unit", "2")
+    run(*base, "--unit", "person", "--rows-per-unit", "2", "--overlap-reason", "a test")
     assert str(made.state.datasets["d"].unit) == "all rows of one 'person' (at most 2)"
 
 

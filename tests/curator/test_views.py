@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import asdict
@@ -22,7 +23,9 @@ def jail(tmp_path: Path) -> JailFolder:
     (tmp_path / "people.csv").write_text("age\n30\n40\n", encoding="utf-8")
     folder = JailFolder.init(tmp_path / "jail", ["localhost"], "localhost:7443", None)
     for name, notion, budget in (("people", "pure", [2]), ("others", "approx", [1, Fraction(1, 10**6)])):
-        folder.add_dataset(name, str(tmp_path / "people.csv"), SCHEMA, budget, notion, (None, 1))
+        folder.add_dataset(
+            name, str(tmp_path / "people.csv"), SCHEMA, budget, notion, (None, 1), overlap_reason="a test"
+        )
     folder.add_user("ann", 30)
     folder.add_user("bob", None)
     folder.set_group("lab", ["bob", "ann"])
@@ -90,3 +93,15 @@ def test_views_need_no_command_line() -> None:
     code = "import sys, privjail.curator.views; print([m for m in ('typer', 'rich', 'click') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_the_log_is_readable_at_80_columns(jail: JailFolder) -> None:
+    reason = "a second study about the use of wards in winter, as agreed in May with the board"
+    jail.grant("ann", "people", [1], False, reason)
+    spend(jail, Fraction(1, 7))
+    jail.ledger.close()
+    args = [sys.executable, "-m", "privjail.curator", "log", "--jail", str(jail.path)]
+    done = subprocess.run(args, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines and all(len(line) <= 80 for line in lines), max(lines, key=len)
+    assert reason in " ".join(done.stdout.split()) and "charge" in done.stdout

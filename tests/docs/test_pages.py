@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,9 +27,9 @@ sys.path.insert(0, str(ROOT / "examples"))
 import patients  # noqa: E402
 
 # Run by tests of their own, which set up a jail (tests/server/test_wire.py), a survey (tests/local/test_docs.py) or two
-# servers (tests/encrypted/test_docs.py).
+# servers (tests/encrypted/test_docs.py), or a gateway (tests/gateway/test_docs.py).
 ELSEWHERE = [
-    ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),
+    ROOT / "docs/guide/jail-analyst.md", ROOT / "docs/guide/gateway.md", ROOT / "docs/encrypted.md", *sorted((ROOT / "docs").glob("local*.md")),
 ]  # fmt: skip
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 RUNNER = Path(__file__).with_name("run_page.py")
@@ -125,7 +126,7 @@ def test_commands_work(page: Path, folder: Path) -> None:
 
 def command(line: str, folder: Path) -> str:
     """Run a line of a page, or check that what it names exists. What it prints is returned."""
-    words = line.partition("  #")[0].split()
+    words = shlex.split(line.partition("  #")[0])
     if words[0] == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
         assert words[1] in targets, line
@@ -137,6 +138,8 @@ def command(line: str, folder: Path) -> str:
         assert (ROOT / ".pre-commit-config.yaml").exists()
     elif words == ["source", ".venv/bin/activate"]:
         assert "-m venv .venv" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    elif words[0] in ("head", "echo", "printf"):  # they write a file
+        subprocess.run(line, shell=True, cwd=folder, check=True)  # noqa: S602
     elif words[0] == ".ci/run":
         assert os.access(ROOT / ".ci" / "run", os.X_OK)
     elif words[0] == "python" and words[1] != "examples/patients.py":

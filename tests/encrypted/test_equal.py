@@ -51,14 +51,14 @@ def put(parties: Parties, counts: Any) -> None:
 def plain_block_tree(
     counts: Any, eps: Fraction, neighbours: str, *noise: Given, purpose: str = "both"
 ) -> PrivateHistogram:
-    split = block_tree.split(eps, len(counts), neighbours, purpose)
+    total = int(counts.sum()) if neighbours == "replace" else None
+    split = block_tree.split(eps, len(counts), neighbours, purpose, total)
     assert len(set(split.scales)) == len(split.scales), "what was drawn is told apart by its scale"
     sums = [
         np.add.reduceat(counts, range(0, len(counts), size)) + sum(np.array(n.drawn[scale]) for n in noise)
         for size, scale in zip(split.sizes, split.scales, strict=True)
     ]
     laws = [Law.of(scale, 2) for scale in split.scales]
-    total = int(counts.sum()) if neighbours == "replace" else None
     return block_tree.estimate_nested(
         sums, split.sizes, laws, neighbours=neighbours, epsilons=split.epsilons, total=total
     )
@@ -149,6 +149,17 @@ def test_both_servers_divide_epsilon_by_what_the_histogram_is_for(tmp_path: Path
         found = analyst.publish(parties.study, parties.tickets.operator(), "r", f"block_tree for {purpose}", 1)
     plain = plain_block_tree(counts, Fraction(1), "add-remove", d, c, purpose=purpose)
     assert json.loads(found.to_json()) == json.loads(plain.to_json())
+
+
+def test_where_the_number_of_records_is_public_both_servers_choose_sums_by_it(tmp_path: Path) -> None:
+    parties, counts = Parties(tmp_path, bins=2000, neighbours="replace", budget=100), np.arange(2000) % 2
+    put(parties, counts)
+    d, c = Given(3), Given(4)
+    with parties.in_threads(d, c):
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "block_tree for ranges", "1/5")
+    plain = plain_block_tree(counts, Fraction(1, 5), "replace", d, c, purpose="ranges")
+    assert json.loads(found.to_json()) == json.loads(plain.to_json())
+    assert found.epsilons["leaves"] == Fraction(3, 10) / 5 and len(found.released["blocks"]) < 100  # wide blocks
 
 
 def test_records_of_real_owners_add_up(tmp_path: Path) -> None:

@@ -149,3 +149,38 @@ print("encrypted")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ENV, timeout=120)
     assert done.stdout == "encrypted\n", done.stderr
+
+
+OTHER_SYSTEM = """
+import os, runpy, sys
+for name in ("tenseal", "tenseal.sealapi", "fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+linux = "memfd_create fork fchmod sched_getaffinity fdatasync getuid O_CLOEXEC O_NOFOLLOW O_DIRECTORY"
+for name in linux.split():
+    if hasattr(os, name): delattr(os, name)
+sys.argv = ["privjail", "encrypted", *sys.argv[1:]]
+runpy.run_module("privjail.curator", run_name="__main__")
+"""
+
+
+def test_owners_and_analysts_of_other_systems_use_the_same_commands(tmp_path: Path) -> None:
+    """explain, submit and query, as a process without what only Linux has, against the real servers."""
+    parties = Parties(tmp_path, bins=8)
+    study, records = str(tmp_path / "cs" / "study.json"), tmp_path / "records.csv"
+    rows = [f"p{i},{bin},{parties.tickets.owner(f'p{i}').hex()}" for i, bin in enumerate((1, 1, 5, ""))]
+    records.write_text("\n".join(["owner,bin,ticket", *rows]) + "\n")
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-c", OTHER_SYSTEM, *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENV, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    silent = lambda scale, n: [0] * n  # noqa: E731
+    with parties.in_threads(draw_d=silent, draw_c=silent):
+        assert "encrypted on your device" in " ".join(run("explain", study).split())
+        assert "4 kept, 0 there before, 0 refused" in run("submit", study, str(records))
+        found = analyst.publish(parties.study, parties.tickets.operator(), "r", "block_tree", 1)
+        assert found.released["leaves"].tolist() == [0, 2, 0, 0, 0, 1, 0, 0]
+        run("query", study, "0:4", "--release", "r", "--out", str(tmp_path / "r.json"))
+    assert (tmp_path / "r.json").exists()

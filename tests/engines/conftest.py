@@ -38,12 +38,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     cluster.close()
 
 
-@pytest.fixture(scope="session", params=["duckdb", "sail", pytest.param("spark", marks=pytest.mark.slow)])
-def make_engine(request: Any) -> Iterator[Any]:
-    """A function that makes an engine, on one database for all tests."""
-    if request.param == "duckdb":
+def made_engine(name: str, request: Any) -> Any:
+    """A function that makes engines of one kind, all of them on one database."""
+    if name == "duckdb":
         database = open_database(threads=1)
-        yield lambda cache_bytes=2**30: DuckDBEngine(cache_bytes, DuckDBStore(database))
-    else:
-        store = SparkStore(request.getfixturevalue(request.param))
-        yield lambda cache_bytes=2**30: SparkEngine(store, cache_bytes)
+        return lambda cache_bytes=2**30: DuckDBEngine(cache_bytes, DuckDBStore(database))
+    store = SparkStore(request.getfixturevalue(name))
+    return lambda cache_bytes=2**30: SparkEngine(store, cache_bytes)
+
+
+@pytest.fixture(scope="session", params=["duckdb", "sail", pytest.param("spark", marks=pytest.mark.slow)])
+def make_engine(request: Any) -> Any:
+    """A function that makes an engine, on one database for all tests."""
+    return made_engine(request.param, request)

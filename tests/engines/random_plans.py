@@ -32,9 +32,11 @@ from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.numbers.vector_sum import VectorSum
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
@@ -254,16 +256,29 @@ class Plans:
     def _step(self) -> None:
         pick = self.pick
         made = self._tried(
-            [self._filter, self._filter, self._sort, self._slice, self._head, self._window, self._persons][
-                pick.randrange(7)
-            ]
+            [
+                self._filter,
+                self._filter,
+                self._sort,
+                self._slice,
+                self._head,
+                self._window,
+                self._persons,
+                *[self._two] * 2,
+            ][pick.randrange(9)]
         )
         if made is None or made is self.rows:
             return
         if isinstance(made, PerPerson):
             self.pool = self._aggregates(made, 6)
+        elif isinstance(made, Append):
+            self.pool = self._appended(made)
         elif made.starts_base:
             self.pool = [each if each.base is None else Carried(made, each) for each in self.pool]
+        if isinstance(made, Pairs):
+            heads = made.other  # at most two rows of each person
+            some = [each.inner for each in self.pool if isinstance(each, Carried)]
+            self.pool += [Paired(made, Carried(heads, each)) for each in pick.sample(some, min(3, len(some)))]
         if isinstance(made, Window):
             seen = self._any()
             if isinstance(seen, Carried):
@@ -302,6 +317,25 @@ class Plans:
             self.pool.append(Lookup((owner,), self.pick.choice((persons, other)), (theirs,), inner))
         assert all(each.base in (None, base) for each in self.pool)
         return self.rows
+
+    def _two(self) -> Rows:
+        """The rows with a part of them below, or with rows of the same persons: both tables have the same columns."""
+        part, owner = self._tried(self._filter) or self.rows, self.rows.base.owner()
+        if owner is None or self.pick.random() < 0.3:
+            return Append(self.rows, Sort(part, (self._any(),), (1,)))
+        heads = GroupHead(part, owner, 2)
+        there = heads.owner()
+        assert there is not None
+        return Pairs(self.rows, (owner,), heads, (there,), self.pick.choice(("inner", "left")))
+
+    def _appended(self, made: Append) -> list[Any]:
+        """Columns of both, each with itself, with another one, or with nothing."""
+        found: list[Any] = []
+        for each in self.pool:
+            second = self.pick.choice((each, self._any(), None))
+            column = self._tried(lambda a=each, b=second: Appended(made, a, b))
+            found += [] if column is None else [column]
+        return found
 
     def _aggregates(self, persons: PerPerson, most: int) -> list[Any]:
         found: list[Any] = [Aggregate(persons, "size", None)]

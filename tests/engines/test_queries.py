@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from privjail import pandas as pd
 from privjail import session
 from privjail.engines.polars import batches, queries as whole
+from privjail.engines.polars.narrowed import clipped_once
 from privjail.statistics.mean import CentredColumn
-from privjail.ops.numbers.tally import Tally, grid_bounds, bounds_on_grid, sum_grid
+from privjail.ops.numbers.tally import Tally, amount, bounds_on_grid, grid_bounds, sum_grid
 from privjail.plan.domain import FloatDomain
 
 NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6), st.integers(-40, 40).map(lambda k: k / 8))
@@ -111,12 +112,14 @@ def test_tables_with_keys_are_those_of_batches(rows: list[Any], bounds: list[flo
     some = df[df["b"]]
     tables: list[Tally] = [Tally(df._rows, (k,), None), Tally(some._rows, (k,), v), Tally(df._rows, (b, k), v), Tally(some._rows, (k, b), k),
                            Tally(df._rows, (k,), b), Tally(some._rows, (), b), Tally(df._rows, (), k)]  # fmt: skip
-    assert all(map(whole.in_one_query, tables))
+    assert [whole.in_one_query(table) for table in tables] == [not (t.keys and t.value is not None) for t in tables]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(whole, "PART", part)
-        found = whole.totals(frame_of(df), tables)
+        found = batches.fill(frame_of(df), tables)
     expected = batches.in_batches(frame_of(df), tables)
+    by_position = [session.jail().engine.tally(table) for table in tables]
 
+    assert [x.ravel().tolist() if t.keys else int(x) for x, t in zip(found, tables, strict=True)] == by_position
     assert [x.tolist() for x in found] == [x.tolist() for x in expected]
     assert int(found[0].sum()) == sum(row[1] is not None for row in rows)
 
@@ -155,3 +158,38 @@ def _chain(df: Any, n: int) -> Any:
     for k in range(n):
         df = df[df["i"] > -k - 1]
     return df._rows
+
+
+def moved(df: Any, c: float | None, low: float, high: float) -> Any:
+    """A clipped column, moved by a constant; its own middle if none is given."""
+    clipped = df["v"].clip(low, high)
+    if c is None:
+        return CentredColumn(clipped._rows, clipped._expr).deviation()
+    return (clipped - c + 0.1 if c else clipped)._expr
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(NUMBERS, max_size=12), BOUNDS, st.none() | st.just(0.0) | st.floats(-1e6, 1e6))
+@example([0.1, 5.0, 100.3, 100.29999999], [0.0, 100.3], None)
+@example([0.1, 5.0, 100.3, 200.0], [0.1, 100.3], 0.0)
+@example([1e6, -1e6], [1e-9, 2e-9], 1e6)
+def test_clipping_once_gives_the_amounts_of_clipping_twice(
+    values: list[float | None], bounds: list[float], c: float | None
+) -> None:
+    df = held(values, -1e6, 1e6)
+    low, high = bounds
+    expr = moved(df, c, low, high)
+    held_values = [None if v is None else min(max(v, low), high) for v in values]
+    middle = low / 2 + high / 2
+    there = [v if v is None or c == 0 else v - middle if c is None else v - c + 0.1 for v in held_values]
+    [found] = whole.totals(frame_of(df), [Tally(df._rows, (), expr)])
+
+    assert int(found) == sum(amount(x, expr.domain) for x in there)
+
+
+def test_a_clipped_column_is_clipped_once() -> None:
+    df = held([1.0], 0.0, 200.0)
+    for expr in (moved(df, 0.0, 0.0, 100.3), moved(df, None, 0.0, 100.3), moved(df, 3.3, 0.0, 100.3)):
+        assert not bounds_on_grid(expr.domain) and clipped_once(expr) is not None
+    assert clipped_once((df["v"].clip(0.0, 100.3) * 2)._expr) is None
+    assert clipped_once(df["v"]._expr) is None

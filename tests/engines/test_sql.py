@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis import given as every
 
 from privjail.engines.engine import Engine
-from privjail.ops.columns.carried import Constant
+from privjail.ops.columns.carried import Carried, Constant
 from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.function import Function
 from privjail.ops.columns.isin import IsIn
@@ -20,6 +20,7 @@ from privjail.ops.columns.text import Text
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.sort import Sort
 from privjail.plan.node import Lit
@@ -114,6 +115,19 @@ def test_rows_are_sorted_by_a_column_that_is_the_same_in_all_of_them(make_engine
     reference = engine(world.source, table, name="reference")
 
     assert holding(make_engine, world.source, table).table(rows, {"x": x}) == reference.table(rows, {"x": x})
+
+
+@pytest.mark.parametrize("ends", [(2, None), (None, -1), (2, 2**31)], ids=str)
+def test_rows_are_skipped_in_the_order_of_a_sort(ends: tuple[int | None, int | None], make_engine: MakeEngine) -> None:
+    """Sail drops ORDER BY before an OFFSET without LIMIT, and then skips other rows."""
+    table: Table = tuple(reversed(SQUARE.rows))
+    rows = Slice(Sort(SQUARE.source, (SQUARE.column("x"),), (1,)), *ends)
+    x, y = (Carried(rows, SQUARE.column(name)) for name in "xy")
+    ours, reference = holding(make_engine, SQUARE.source, table), engine(SQUARE.source, table, name="reference")
+    counts = Tally(rows, (x, y), None)
+
+    assert ours.evaluate(counts) == reference.evaluate(counts)
+    assert ours.table(rows, {"x": x, "y": y}) == reference.table(rows, {"x": x, "y": y})
 
 
 def test_exp_and_log_agree_on_the_grid(make_engine: MakeEngine) -> None:

@@ -70,6 +70,15 @@ def test_it_spends_what_it_says(shown: str) -> None:
     assert re.search(r"census\W+user\W+ann\W+1\.95\W+2 \W+█+ 98%", shown)
 
 
+def test_the_tables_of_the_hospital_have_one_account(shown: str) -> None:
+    """Three questions about persons at 0.5 each, over three tables."""
+    persons = shown[shown.index("Several tables") : shown.index("Three attacks")]
+    assert len(re.findall(r"│ +([\d.,]+%?) │", persons)) == 3
+    assert "the hospital's account pays: ε 1.5." in persons
+    assert re.search(r"hospital\W+dataset\W+1\.5\W+3 \W+█+░+ 50%", shown)
+    assert not re.search(r"│ stays +│ dataset", shown)
+
+
 def test_its_answers_are_near_the_truth(shown: str) -> None:
     table = shown[shown.index("nobody would see in earnest") :]
     for typed in ("df.shape", "Female", "income"):

@@ -29,7 +29,7 @@ def test_the_demo_runs() -> None:
         "not one record in one bin",
         "count it twice: not answered",
         "RecordsMoved",
-        "BudgetExceeded",
+        "this release costs 1/2, and 0 of the study's 2 are left",
         "64 bins",
     ):
         assert expected in done.stdout

@@ -80,7 +80,7 @@ def test_two_servers_noise():
 
 
 def test_a_purpose_buys_accuracy_where_it_is_asked_for():
-    x = np.zeros(4096, dtype=int)
+    x = np.full(4096, 50)
     single, long = zip(
         *(
             (h.error(7, 8), h.error(0, 3000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -18,9 +19,11 @@ from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.ops.columns.logic import Not
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
@@ -28,10 +31,18 @@ from privjail.plan.domain import BoolDomain, CategoryDomain, IntDomain
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.release import Query, where_charged
-from tests.ops.checking import all_weights
+from tests.ops.checking import all_weights, choose
 from tests.ops.people import NOTES, PATIENTS, STAYS, THREE
 
 PARTS = (PATIENTS, STAYS, NOTES)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_python() -> Iterator[None]:
+    """Distances are those of the reference engine, which is fast on few rows; Polars is compared with it."""
+    before = choose("reference")
+    yield
+    choose(before)
 
 
 class Program:
@@ -50,7 +61,13 @@ class Program:
 
     def step(self) -> None:
         pick, owner = self.pick, self.rows.base.owner()
-        match pick.randrange(8 if owner is not None else 3):
+        match pick.randrange(10 if owner is not None else 4):
+            case 3 if owner is None:
+                self.append()
+            case 9:
+                self.append()
+            case 8:
+                self.pair(owner)
             case 0 | 1:
                 self.rows = keep(self.rows, self.condition())
             case 2:
@@ -93,6 +110,52 @@ class Program:
             self.rows = keep(self.rows, found)
         elif pick.random() < 0.5:
             self.rows = keep(self.rows, self.about(found))
+
+    def pair(self, owner: Any) -> None:
+        """Each row with all rows of the same person: of the notes, of at most two stays, or of the program itself."""
+        pick = self.pick
+        other: Rows = NOTES.source
+        theirs: dict[str, Any] = {name: NOTES.column(name) for name in ("who", "stay", "code")}
+        if pick.random() < 0.4:
+            other = GroupHead(Sort(STAYS.source, (STAYS.column("cost"),), (1,)), STAYS.column("who"), 2)
+            theirs = {name: Carried(other, STAYS.column(name)) for name in ("who", "stay", "cost")}
+        if pick.random() < 0.2:
+            other, theirs = self.rows, self.columns
+        if pick.random() < 0.3:
+            other = keep(other, self.about(pick.choice(list(theirs.values()))))
+        keys = [(owner, other.base.owner())]
+        if pick.random() < 0.3 and "stay" in self.columns and "stay" in theirs:
+            keys.append((self.columns["stay"], theirs["stay"]))
+        mine, there = zip(*keys, strict=True)
+        pairs = Pairs(self.rows, mine, other, there, pick.choice(("inner", "left")))
+        self.into(pairs)
+        name = pick.choice(list(theirs))
+        self.columns |= {f"{name} there": Paired(pairs, theirs[name]), "met": Paired(pairs, Constant(Lit.of(True)))}
+
+    def append(self) -> None:
+        """Another table below: as it is, filtered, cut, or the program itself."""
+        pick, part = self.pick, self.pick.choice(PARTS)
+        other: Rows = part.source
+        theirs: dict[str, Any] = {name: part.column(name) for name, _ in part.columns}
+        match pick.randrange(5):
+            case 0:
+                other, theirs = self.rows, self.columns
+            case 1:
+                other = keep(other, self.about(pick.choice(list(theirs.values()))))
+            case 2:
+                other = GroupHead(other, other.base.owner(), 1)
+                theirs = {name: Carried(other, each) for name, each in theirs.items()}
+            case 3 if pick.random() < 0.5:
+                other = Slice(other, None, pick.randint(1, 2))
+                theirs = {name: Carried(other, each) for name, each in theirs.items()}
+        rows, columns = (self.rows, other), (self.columns, theirs)
+        if pick.random() < 0.5:
+            rows, columns = rows[::-1], columns[::-1]
+        made = Append(*rows)
+        self.rows, before, self.columns = made, columns, {}
+        for name in dict.fromkeys([*before[0], *before[1]]):
+            pair = before[0].get(name), before[1].get(name)
+            with_refusals(lambda n=name, p=pair: self.columns.update({n: Appended(made, *p)}))
 
     def into(self, rows: Rows) -> None:
         self.columns = {n: c if c.base is None else Carried(rows, c) for n, c in self.columns.items()}
@@ -192,3 +255,4 @@ def test_five_thousand_random_programs(first):
         check_program(seed)
         if seed % 5 == 0:
             check_together(seed)
+    print(f"{first + 250 - 1_000} programs, {(first + 250 - 1_000) // 5} times two or three together: no violation")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
 from privjail.engines.polars import columns
+from privjail.errors import DPError
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
@@ -16,6 +18,7 @@ from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.cut import Cut
 from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.columns.isin import IsIn, IsNull
@@ -56,7 +59,10 @@ class Program:
             self.passed.append((self.rows, self.x, self.y))
 
     def step(self) -> None:
-        match self.pick.randrange(10):
+        match self.pick.randrange(11):
+            case 10:
+                with suppress(DPError):  # a sample, or numbers and spans of time in one column
+                    self.append()
             case 0 | 1 | 2:
                 self.rows = keep(self.rows, self.condition())
             case 9:
@@ -78,6 +84,13 @@ class Program:
                 self.y = Where(self.condition(), Lag(window, inner, 1), self.y)
             case 8:
                 self.y = self.number()
+
+    def append(self) -> None:
+        """One of the tables before, below this one; or itself."""
+        rows, x, y = self.pick.choice(self.passed)
+        made = Append(self.rows, rows)
+        x, y = Appended(made, self.x, x), Appended(made, self.y, y)
+        self.rows, self.x, self.y = made, x, y
 
     def into(self, rows: Rows) -> None:
         self.x, self.y = (carried_once(rows, e) for e in (self.x, self.y))

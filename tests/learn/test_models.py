@@ -40,8 +40,7 @@ def test_classifiers_learn_under_every_notion(files, model, budget, price):  # n
     assert not spent.notion.exceeds(spent.total())
     with pytest.raises(DPError):
         model().fit(df[COLUMNS], df["ill"], **price)  # nothing is left
-    with pytest.raises(DPError):
-        fitted.predict(df[COLUMNS])
+    assert fitted.predict(df[COLUMNS]).ndim == 1  # private rows have private predictions, which are free
 
 
 @pytest.fixture(scope="module")

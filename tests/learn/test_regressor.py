@@ -13,6 +13,7 @@ import privjail as pj
 from privjail import learn
 from privjail import pandas as pd
 from privjail.errors import DPError, PlanError
+from privjail.prisoner import Prisoner
 from privjail.session import jail
 
 SCHEMA = {
@@ -60,8 +61,7 @@ def test_a_regressor_learns_under_every_notion(opened, budget, price):
     assert not spent.notion.exceeds(spent.total())
     with pytest.raises(DPError):
         learn.AdditiveRegressor().fit(df[COLUMNS], df["cost"], **price)  # nothing is left
-    with pytest.raises(DPError):
-        model.predict(df[COLUMNS])
+    assert isinstance(model.predict(df[COLUMNS]), Prisoner)
 
 
 def test_more_rounds_do_better_than_one(opened):
@@ -137,7 +137,9 @@ def test_encoders_say_what_they_need(opened):
         (learn.AdditiveClassifier(), "ill"),
         (learn.LogisticRegression(), "ill"),
         (learn.CategoricalNB(), "ill"),
+        (learn.GaussianNB(), "ill"),
         (learn.DecisionTreeClassifier(), "ill"),
+        (learn.RandomForestClassifier(), "ill"),
         (learn.AdditiveRegressor(), "cost"),
         (learn.Ridge(), "cost"),
     ],

@@ -14,6 +14,7 @@ import pytest
 from privjail.errors import DPError
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.noise import Noise
+from privjail.ops.numbers.tally import Tally
 from privjail.verify.laws import closed_forms
 from privjail.verify.checks.broken import SPARSE, Broken
 from privjail.verify.laws.law import check
@@ -21,6 +22,7 @@ from privjail.verify.checks.refuted import exactly
 from privjail.verify.checks.row import share_of
 from privjail.verify.laws.geometric_series import TwoSided
 
+from ..ops.worlds import ANY_EACH
 from .laws import vector
 from .samples import fits
 
@@ -114,3 +116,24 @@ def test_what_it_refuses() -> None:
     for threshold in (math.nan, math.inf, "1", None, True):
         with pytest.raises(DPError):
             AboveThreshold(EPS, threshold)  # type: ignore[arg-type]
+
+
+def test_it_compares_on_the_grid_of_the_numbers() -> None:
+    """Numbers are whole steps of their grid; the threshold is given as an amount."""
+    mechanism = AboveThreshold(EPS, Fraction(5, 2))
+    steps = [9, 10, 11]  # of a quarter: 2.25, 2.5, 2.75
+    assert mechanism.sample(vector(3, 0, Fraction(1, 4)), steps, Fixed(0, 0, 0, 0)) == 1
+
+
+def test_the_price_is_read_as_an_amount() -> None:
+    """V-39: 0.1 is a tenth; what is no amount is refused."""
+    assert AboveThreshold(0.1, Fraction(1)).loss.pure == Fraction(1, 10)  # type: ignore[arg-type]
+    for eps in (math.nan, math.inf, -1, 0):
+        with pytest.raises(DPError):
+            AboveThreshold(eps, Fraction(1))  # type: ignore[arg-type]
+
+
+def test_numbers_without_a_bound_are_refused_before_a_charge() -> None:
+    counts = Tally(ANY_EACH.source, (ANY_EACH.column("x"),), None)
+    with pytest.raises(DPError, match="nothing bounds"):
+        AboveThreshold(EPS, Fraction(1)).check(counts)

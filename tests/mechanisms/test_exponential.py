@@ -98,3 +98,7 @@ def test_what_it_refuses() -> None:
         Exponential(Fraction(1)).check(vector(0, 1))
     with pytest.raises(DPError):
         Exponential(Fraction(0))
+
+
+def test_rho_is_an_eighth_of_the_square_of_epsilon() -> None:
+    assert Exponential(Fraction(2)).loss.rho == Fraction(1, 2)

@@ -178,3 +178,11 @@ def test_what_cannot_be_drawn_is_refused_by_check() -> None:
     ):
         with pytest.raises(BudgetError):
             mechanism.check(value)
+
+
+def test_noise_that_is_wide_already_stays_on_the_grid_of_the_value() -> None:
+    """A finer grid than needed would show in the answers: counts with noise of 2⁴⁰ are whole numbers."""
+    mechanism = Gaussian(rho=Fraction(1, 2))  # σ is the sensitivity
+    grids = [mechanism.calibrate(single(Fraction(2**k), Fraction(1))).on.grid for k in (41, 40, 39)]
+
+    assert grids == [1, 1, Fraction(1, 2)]

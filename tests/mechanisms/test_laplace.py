@@ -139,3 +139,20 @@ def test_what_it_refuses() -> None:
     with pytest.raises(DPError):
         Laplace(math.nan)  # type: ignore[arg-type]
     assert Laplace(0.1).epsilon == Fraction(1, 10)  # type: ignore[arg-type]
+
+
+def test_nothing_is_looked_at_again() -> None:
+    assert Laplace(Fraction(1)).choices(single(Fraction(1), Fraction(1))) == 0
+
+
+def test_every_mechanism_is_imported_by_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pathlib import Path
+
+    from privjail.mechanisms import registry
+
+    named: list[str] = []
+    monkeypatch.setattr(registry.importlib, "import_module", named.append)
+    registry.load_all()
+    files = {path.stem for path in Path(registry.__file__).parent.glob("*.py")} - {"__init__"}
+
+    assert {name.removeprefix("privjail.mechanisms.") for name in named} == files

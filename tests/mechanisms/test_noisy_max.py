@@ -124,3 +124,8 @@ def test_top_k_is_a_list_of_different_positions_of_fixed_length_v46() -> None:
 def test_what_it_refuses(k: object) -> None:
     with pytest.raises(DPError):
         NoisyMax(Fraction(1), k=k).check(vector(3, 1))  # type: ignore[arg-type]
+
+
+def test_work_is_that_of_all_rounds() -> None:
+    """V-54: each of k rounds draws for every element."""
+    assert NoisyMax(Fraction(1), k=2).choices(vector(3, 1)) == 6

@@ -11,12 +11,15 @@ from privjail.budget.notions import ZCDP, ApproxDP, PureDP
 from privjail.errors import BudgetError, PlanError
 from privjail.mechanisms.noise import Noise
 from privjail.mechanisms.private_keys import PrivateKeys, calibrated, chance_of_one
+from privjail.ops.columns.isin import IsIn
 from privjail.ops.numbers.key_counts import KeyCounts
+from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
-from privjail.plan.domain import TextDomain
+from privjail.plan.domain import BoolDomain, TextDomain
 from privjail.verify.checks.fit import fits
 
-SOURCE = Source(Dataset("keys", "keys", (("who", TextDomain(True)), ("x", TextDomain(True))), Unit("who", None)))
+UNIT = Unit("who", None)
+SOURCE = Source(Dataset("keys", "keys", (("who", TextDomain(True)), ("x", TextDomain(True))), UNIT))
 
 
 def value(per_person: int = 1, most: int = 100) -> KeyCounts:
@@ -38,6 +41,19 @@ def test_the_threshold_is_the_smallest_that_keeps_delta(eps: Fraction, keys: int
     above_the_line = sum((1 - a) / (1 + a) * a**x for x in range(threshold - 1, threshold + 20_000))
     assert keys * above_the_line <= delta  # Pr[1 + X > τ - 1]: who counts what lies above the line would take τ - 1 …
     assert keys * (above_the_line + (1 - a) / (1 + a) * a ** (threshold - 2)) > delta  # … whose own chance is more
+
+
+def test_rows_that_nobody_can_change_have_the_noise_of_one_key() -> None:
+    """A filter that keeps no row lies in no cell: its counts move by nothing."""
+    dataset = Dataset("k", "k", (("who", TextDomain(True)), ("x", TextDomain(True)), ("c", BoolDomain(False))), UNIT)
+    source = Source(dataset)
+    never = Filter(source, IsIn(Column(source, "c"), ()))
+    counts = KeyCounts(never, Column(source, "x"), source.owner(), 1, 100)
+    shown = PrivateKeys(Fraction(1), Fraction(1, 10**6))
+
+    assert counts.joint.l1 == 0
+    nothing, one = shown.calibrate(counts), shown.calibrate(value())
+    assert (nothing.scale, nothing.threshold) == (one.scale, one.threshold)
 
 
 def test_absurd_prices_take_no_time() -> None:
@@ -92,3 +108,9 @@ def test_what_it_costs_and_where_it_can_be_paid() -> None:
     for wrong in (0, True, 2**40):
         with pytest.raises(PlanError):
             PrivateKeys(Fraction(1), Fraction(1, 2), wrong)
+
+
+def test_the_smallest_threshold_is_taken_if_nearly_every_key_may_be_shown() -> None:
+    """Pr[1 + X ≥ 1] is 0.73 at a scale of 1."""
+    assert calibrated(Fraction(1), Fraction(3, 4), 1)[1] == 1
+    assert calibrated(Fraction(1), Fraction(7, 10), 1)[1] == 2

@@ -6,9 +6,11 @@ import polars as pl
 
 from privjail.plan.domain import IntDomain
 from tests.ops import (
+    test_append,
     test_filter,
     test_group_head,
     test_lookup,
+    test_pairs,
     test_per_person,
     test_slice,
     test_sort,
@@ -54,7 +56,66 @@ def first_row_plain(self: object, keys: object, known: dict[object, int], column
     return column[next(iter(known.values()))] if known else None
 
 
+def all_meet(self: object, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+    sides = [pl.DataFrame({name: range(f.height)}) for name, f in (("left", mine), ("right", theirs))]
+    return sides[0].join(sides[1], how="cross")
+
+
+def all_meet_plain(self: object, mine: list[object], theirs: list[object]) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(len(mine)) for j in range(len(theirs))]
+
+
 MUTATIONS = [
+    # two tables
+    Mutation(
+        "a join moves as far as its rows",
+        {"ops.rows.pairs:Pairs.__post_init__": derived(lambda s: {"factor": s.rows.factor, "edits": s.rows.edits})},
+        lambda: test_pairs.test_the_product_of_the_bounds_is_reached("inner"),
+    ),
+    Mutation(
+        "every row has one partner at most",
+        {"ops.rows.pairs:most_partners": always(lambda other, keys: 1)},
+        test_pairs.test_all_small_databases,
+    ),
+    Mutation(
+        "a join does not compare owners",
+        {"ops.rows.pairs:Pairs.polars": always(all_meet), "ops.rows.pairs:Pairs.python": always(all_meet_plain)},
+        test_pairs.test_all_small_databases,
+    ),
+    Mutation(
+        "partners are never missing",
+        {"ops.rows.pairs:Paired.__post_init__": derived(lambda s: {"domain": s.inner.domain})},
+        test_pairs.test_all_small_databases,
+    ),
+    Mutation(
+        "appended tables move like the larger one",
+        {
+            "ops.rows.append:Append.__post_init__": derived(
+                lambda s: {"factor": max(s.rows.factor or 0, s.other.factor or 0)} if s.cap is None else {}
+            )
+        },
+        test_append.test_the_sum_of_the_distances_is_reached,
+    ),
+    Mutation(
+        "appended tables lie in the cells of the first",
+        {"ops.rows.append:Append.__post_init__": lambda right: lambda s: (right(s), s.fact(cells=s.rows.cells))},
+        test_append.test_parts_that_exclude_each_other_cost_the_larger_one,
+    ),
+    Mutation(
+        "appended slices delete nothing",
+        {"ops.rows.append:Append.__post_init__": derived(lambda s: {"deleted": 0})},
+        test_append.test_all_small_databases,
+    ),
+    Mutation(
+        "appended labels keep their old codes",
+        {"ops.rows.append:as_held": always(lambda column, before, after: column)},
+        test_append.test_labels_of_both_tables,
+    ),
+    Mutation(
+        "a table below another lacks its own bounds",
+        {"ops.rows.append:join": always(lambda a, b: a)},
+        test_append.test_all_small_databases,
+    ),
     # persons
     Mutation(
         "a person's row is charged in the group of one of her rows",

@@ -21,6 +21,7 @@ from privjail.engines.engine import Engine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.cast import CALENDAR
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Column, Source
 from privjail.ops.rows.window import Lag, Window
@@ -156,14 +157,16 @@ def carried(rows: Rows, column: Expr) -> Expr:
 
 def seen(rows: Rows) -> tuple[Expr, ...]:
     """Everything that a row of these rows shows: all columns, and in a window those of the rows around it."""
-    dataset = rows.source
-    assert isinstance(dataset, Source)
-    columns = [Column(dataset, name) for name, _ in dataset.dataset.columns]
-    if not isinstance(rows.base, Window):
-        return tuple(carried(rows, c) for c in columns)
-    window = rows.base
-    inner = [carried(window.rows, c) for c in columns]
-    return tuple(Lag(window, c, k) for c in inner for k in range(-window.after, window.before + 1))
+    base = rows.base
+    if isinstance(base, Source):
+        return tuple(Column(base, name) for name, _ in base.dataset.columns)
+    assert base.parent is not None
+    inner = seen(base.parent)
+    if isinstance(base, Append):
+        return (*(Appended(base, c, None) for c in inner), *(Appended(base, None, c) for c in seen(base.other)))
+    if isinstance(base, Window):
+        return tuple(Lag(base, c, k) for c in inner for k in range(-base.after, base.before + 1))
+    return tuple(Carried(base, c) for c in inner)
 
 
 def table(rows: Rows, columns: Iterable[Expr], data: Table) -> Table:

@@ -204,3 +204,24 @@ def test_bounds_of_whole_numbers_hold_for_all_small_ranges(op):
 def test_where_64_bits_end_values_are_missing_and_bounds_unknown(op, left, right, domain):
     """V-7: at the last number that fits nothing is missing, at the first that does not something is."""
     assert result_domain(op, IntDomain(False, *left), IntDomain(False, *right)) == domain
+
+
+@pytest.mark.parametrize("low, high, sums", [(0, 2**62, (0, None)), (-(2**62) - 1, 0, (None, 0))])
+def test_a_sum_that_overflows_at_one_end_only_is_missing_v7(low, high, sums):
+    """V-7: 64 bits are left at the upper end, or at the lower one."""
+    world = World((("x", IntDomain(False, low, high)),), ())
+    expr = Arithmetic("+", world.column("x"), world.column("x"))
+
+    assert expr.domain.nullable
+    assert table(world.source, (expr,), ((low,), (high,))) == tuple((each,) for each in sums)
+
+
+@pytest.mark.parametrize("zero", [0.0, 0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_row_shows_the_same_zero_whatever_other_rows_there_are_v17(zero, turned):
+    world = World((("x", FloatDomain(False, -1.0, 1.0)),), ())
+    operands = (world.column("x"), Constant(Lit.of(zero)))
+    added = Arithmetic("+", *(operands[::-1] if turned else operands))
+
+    shown = [repr(table(world.source, (added,), ((-0.0,), *others))[0]) for others in ((), ((0.5,),))]
+    assert shown == ["(0.0,)", "(0.0,)"]

@@ -11,6 +11,7 @@ from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Carried, Constant
 from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.numbers.tally import Tally
@@ -18,7 +19,11 @@ from privjail.ops.rows.window import Window
 from privjail.plan.node import Lit
 
 from .checking import about, check_row_wise, check_value, covers, decoded, engine, given, table
+from .people import PATIENTS, STAYS
+from .test_lookup import Columns
 from .worlds import INT_MAX, INT_MIN, LETTERS, NUMBERS, TIES, TWO_EACH
+
+S, P = Columns(STAYS), Columns(PATIENTS)
 
 CONSTANTS = (0, -1, INT_MIN, INT_MAX, 0.5, -0.0, 1e308, 5e-324, "", "a", True, False, datetime(1900, 1, 1))
 
@@ -103,3 +108,12 @@ def test_columns_of_other_rows_are_not_taken_along():
         Carried(Sort(NUMBERS.source, (NUMBERS.column("x"),), (0,)), NUMBERS.column("x"))
     rows = Slice(TIES.source, None, 1)
     assert table(rows, (Carried(rows, TIES.column("y")),), ((0, "q"), (1, "p"))) == (("q",),)
+
+
+def test_a_column_of_a_person_stays_one_where_rows_keep_their_owner():
+    sex = Lookup((S.who,), PATIENTS.source, (P.who,), P.sex)
+    heads = GroupHead(STAYS.source, S.who, 2)
+    assert Carried(heads, sex).of_person() == sex.of_person()
+    assert sex.of_person() is not None
+    rows = Slice(STAYS.source, None, 2)  # rows of other persons come in
+    assert Carried(rows, sex).of_person() is None

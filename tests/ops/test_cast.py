@@ -18,7 +18,7 @@ from privjail.plan.node import Lit, micros
 from ..tables import World
 from .checking import check_row_wise, covers, given, growing, table
 from .test_isin import ALL, POOLS
-from .worlds import FLOATS, LETTERS, MOMENTS, NEW, OLD, SIGNED, TEXTS, TRUTHS, columns
+from .worlds import FLOATS, LETTERS, MOMENTS, NEW, NUMBERS, OLD, SIGNED, TEXTS, TRUTHS, columns
 
 FROM = ("number", "bool", "text", "category", "time")
 UNITS = ("timedelta64[us]", "period[M]", "datetime64[W-SUN|end]")
@@ -173,3 +173,12 @@ def test_what_cannot_be_converted_is_refused():
         Categorise(SIGNED.column("x"), (Lit.of("a"),), 0)
     with pytest.raises(PlanError):
         Categorise(LETTERS.column("x"), (Lit.of("a"), Lit.of("a")), 0)
+
+
+@pytest.mark.parametrize("to", ["Int64", "Float64"])
+def test_an_interval_is_no_number(to):
+    from .test_cut import cut
+
+    expr = Cast(cut(NUMBERS.column("x"), [0, 1, 2]), to)
+    assert expr.domain.nullable
+    check_row_wise(expr, [((), ((1,),))])

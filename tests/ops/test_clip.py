@@ -69,3 +69,13 @@ def test_bounds_are_finite_ordered_and_of_the_type_of_the_column():
         clipped(LETTERS, 0, 1)
     assert isinstance(clipped(SIGNED, 0, 1).domain, IntDomain)
     assert table(SIGNED.source, (clipped(SIGNED, 0, 1),), ((-7,), (None,), (5,))) == ((0,), (None,), (1,))
+
+
+def test_bounds_are_floats_for_floats_and_fit_into_64_bits_for_whole_numbers():
+    real, whole = (World((("x", kind(False)),), ()) for kind in (FloatDomain, IntDomain))
+
+    assert clipped(real, 0.5, 2.5).domain == FloatDomain(False, 0.5, 2.5)
+    assert clipped(whole, -(2**63), 2**63 - 1).domain == IntDomain(False, -(2**63), 2**63 - 1)
+    for low, high in ((0, 2**63), (-(2**63) - 1, 0)):
+        with pytest.raises(PlanError, match="64 bits"):
+            clipped(whole, low, high)

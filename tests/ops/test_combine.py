@@ -204,3 +204,15 @@ def test_a_single_number_has_no_elements():
     for make in (lambda: Total(number), lambda: Element(number, 0), lambda: ColumnStack((number, number), ("a", "b"))):
         with pytest.raises(PlanError, match="no elements"):
             make()
+
+
+def test_an_element_is_as_long_as_the_elements_of_its_vector():
+    counts = Tally(SQUARE.source, (SQUARE.column("x"),), None)
+    assert Element(counts, 0).number_bits([(counts, 7)]) == 7
+
+
+def test_sums_on_a_finer_grid_are_longer():
+    counts = Tally(SQUARE.source, (SQUARE.column("x"),), None)
+    fine = Scale(counts, Fraction(1, 8))
+    both = Add(counts, fine)
+    assert both.number_bits([(counts, 7), (fine, 7)]) >= 1 + 7 + 3

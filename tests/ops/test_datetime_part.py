@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from hypothesis import strategies as st
 
@@ -82,3 +84,28 @@ def test_a_part_can_be_missing_where_a_moment_can_or_lie_beyond_the_calendar(par
     assert found.domain.range == (PARTS[part] or years)
     data = tuple((v,) for v in (OLD, NEW, *[None] * nullable))
     assert all((z is None) == (v is None) for (z,), (v,) in zip(table(world.source, (found,), data), data, strict=True))
+
+
+FIRST_AND_LAST = {  # one moment with the least and one with the largest value of each part
+    "quarter": ("2024-01-01", "2024-12-31"),
+    "month": ("2024-01-01", "2024-12-31"),
+    "day": ("2024-01-01", "2024-01-31"),
+    "hour": ("2024-01-01T00:00", "2024-01-01T23:00"),
+    "minute": ("2024-01-01T00:00", "2024-01-01T00:59"),
+    "second": ("2024-01-01T00:00:00", "2024-01-01T00:00:59"),
+    "dayofweek": ("2024-01-01", "2024-01-07"),
+    "dayofyear": ("2024-01-01", "2024-12-31"),
+}
+
+
+@pytest.mark.parametrize("part", FIRST_AND_LAST)
+def test_the_range_of_each_part_is_reached_at_both_ends(part):
+    rows = [(datetime.fromisoformat(text),) for text in FIRST_AND_LAST[part]]
+    low, high = datetime(1900, 1, 1), datetime(2100, 1, 1)
+    world = World((("x", TimeDomain(False, micros(low), micros(high))),), ())
+    expr = Part(part, world.column("x"))
+    assert check_row_wise(expr, growing(rows)) == {expr.domain.lower, expr.domain.upper}
+
+
+def test_every_part_with_a_range_of_its_own_is_tried():
+    assert FIRST_AND_LAST.keys() == {part for part, ends in PARTS.items() if ends is not None}

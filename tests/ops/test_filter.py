@@ -13,6 +13,7 @@ from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.ops.columns.logic import Logic, Not
+from privjail.ops.columns.where import FillNull
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Window
@@ -239,3 +240,23 @@ def test_a_condition_of_other_rows_is_refused():
         Filter(NUMBERS.source, equals(LETTERS.column("x"), "a"))
     with pytest.raises(PlanError):
         Filter(NUMBERS.source, NUMBERS.column("x"))
+
+
+def test_a_missing_answer_counts_as_what_it_is_filled_with():
+    """Filled with false it is dropped anyway; filled with true its rows stay, and in another cell."""
+    condition = equals(SQUARE.column("y"), 1)
+    kept, dropped = (keep(SQUARE.source, FillNull(condition, Constant(Lit.of(value)))) for value in (True, False))
+    data = (("a", 1), ("a", -1), ("b", None))
+
+    assert table(kept, seen(kept), data) == (("a", 1), ("b", None))
+    assert table(dropped, seen(dropped), data) == (("a", 1),) and dropped is keep(SQUARE.source, condition)
+
+
+def test_only_equality_names_a_label():
+    """x < "b" among ordered categories is true for labels that are not "b"."""
+    world = World((("x", CategoryDomain(False, ("a", "b", "c"), True)),), ())
+    x = world.column("x")
+
+    assert Filter(world.source, Compare("==", x, Lit.of("b"))).cells != world.source.cells
+    less = Filter(world.source, Compare("<", x, Lit.of("b")))
+    assert all(cell.key.value != "b" for cell in less.cells if cell.parent is not None)

@@ -111,3 +111,20 @@ def test_the_smallest_whole_number_has_no_absolute_value(low, high, domain):
     assert table(world.source, (found,), tuple((v,) for v in values)) == tuple(
         (None if v == INT_MIN else abs(v),) for v in values
     )
+
+
+def test_the_logarithm_of_small_numbers_is_known_and_of_none_is_missing():
+    small = World((("x", FloatDomain(False, 0.5, 1.0)),), ())
+    domain = Function("log", small.column("x"), 0).domain
+
+    assert not domain.nullable and domain.lower < -0.69 and 0 <= domain.upper < 1e-9
+    zero = World((("x", FloatDomain(False, 0.0, 1.0)),), ())
+    assert Function("log", zero.column("x"), 0).domain.nullable
+
+
+@pytest.mark.parametrize("f", NAMES)
+@pytest.mark.parametrize("low, high", [(None, None), (None, 1.0), (710.0, None), (-1.0, None), (710.0, 720.0)])
+def test_ranges_that_are_open_or_overflow(f, low, high):
+    world = World((("x", FloatDomain(False, low, high)),), ())
+    inside = [(x,) for x in (-2.0, 0.0, 1.0, 715.0) if (low is None or x >= low) and (high is None or x <= high)]
+    check_row_wise(Function(f, world.column("x"), 0), growing(inside))

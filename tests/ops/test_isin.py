@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from privjail.errors import PlanError
 from privjail.ops.columns.isin import IsIn, IsNull
-from privjail.plan.domain import IntDomain
+from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
 
 from ..tables import World
@@ -69,3 +69,19 @@ def test_what_cannot_be_compared_is_refused():
         IsIn(NUMBERS.column("x"), (Lit.of("a"),))
     with pytest.raises(PlanError):
         IsIn(NUMBERS.column("x"), (Lit.of(None),))
+
+
+def test_a_list_may_be_long_but_not_longer(monkeypatch):
+    monkeypatch.setattr("privjail.ops.columns.isin.MOST_VALUES", 3)
+    x = NUMBERS.column("x")
+
+    IsIn(x, tuple(map(Lit.of, range(3))))
+    with pytest.raises(PlanError, match="at most 3"):
+        IsIn(x, tuple(map(Lit.of, range(4))))
+
+
+def test_a_short_list_is_spelled_out_for_the_curator():
+    world = World((("g", CategoryDomain(False, tuple("abcde"))),), ())
+    g = world.column("g")
+    assert IsIn(g, (Lit.of("b"),)).shown().endswith("isin(['b'])")
+    assert IsIn(g, tuple(map(Lit.of, "abcde"))).shown().endswith("isin([5 values])")

@@ -7,24 +7,26 @@ from fractions import Fraction
 import pytest
 
 from privjail.errors import PlanError, RefusedError, RowsError
+from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Carried, Constant
+from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsIn, IsNull
 from privjail.ops.columns.logic import Not
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
-from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.lookup import Lookup, comparable
 from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
-from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain
+from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain, TextDomain
 from privjail.plan.node import Lit
 
 from .checking import all_weights, covers, given
-from .people import NOTES, PATIENTS, STAYS, THREE, TWO, WHO
+from .people import NOTES, PATIENTS, STAYS, THREE, TWO, WHO, Part
 
 
 class Columns:
@@ -242,3 +244,48 @@ def test_keys_of_different_types_are_refused():
         (S.who,), other(IntDomain(False, 5, 9)), (Column(other(IntDomain(False, 5, 9)), "p"),), Constant(Lit.of(1))
     )
     assert IntDomain(False, 5, 9) != WHO
+
+
+def test_keys_are_comparable_if_equal_held_values_are_equal_values():
+    """Categories are held as positions: of two lists, or of a list and texts, equal ones need not be equal."""
+    one, other = CategoryDomain(True, ("a", "b")), CategoryDomain(False, ("b", "a"))
+    text, whole, real = TextDomain(True), IntDomain(True), FloatDomain(True)
+
+    assert comparable(one, CategoryDomain(False, ("a", "b"))) and comparable(text, text) and comparable(whole, whole)
+    for a, b in ((one, other), (one, text), (text, one), (one, whole), (real, real), (whole, text)):
+        assert not comparable(a, b), (a, b)
+
+
+def depth_of_rows_found(filters, others):
+    """How deep the cells of stays are whose patient is found: after so many filters of the stays, and of the patients."""
+    patients, stays = PATIENTS.source, STAYS.source
+    for i in range(others):
+        patients = Filter(patients, Compare(">", P.age, Lit.of(i)))
+    for i in range(filters):
+        stays = Filter(stays, Compare(">", S.cost, Lit.of(i)))
+    (cell,) = Filter(stays, of_patient(Constant(Lit.of(True)), patients)).cells
+    return cell.depth
+
+
+def test_cells_of_persons_found_in_another_table_are_at_most_64_deep():
+    """Those of this table and those of the other one below them, counted together; else the rows stay where they are."""
+    assert depth_of_rows_found(0, 0) == 0
+    assert depth_of_rows_found(60, 4) == 64
+    assert depth_of_rows_found(60, 5) == 60
+
+
+def test_a_fact_in_one_of_several_rows_of_a_person_says_nothing_of_the_person():
+    """With a second key one row is found, of several: another row of the same person may say something else."""
+    for most, is_hers in ((1, True), (2, False), (None, False)):
+        other = Part("others", STAYS.columns, STAYS.rows, most=most, keys=("stay",))
+        found = Lookup((S.who, S.stay), other.source, (other.column("who"), other.column("stay")), other.column("cost"))
+        assert (found.of_person() is not None) is is_hers
+
+
+def test_what_is_computed_from_facts_of_one_person_is_one():
+    """Of one table, and of something of the person at all."""
+    age, sex = of_patient(P.age), of_patient(P.sex)
+    both = Arithmetic("+", age, Cast(sex, "Int64"))
+    found = both.of_person()
+    assert found is not None and found[0] is PATIENTS.source
+    assert Compare("==", Constant(Lit.of(1)), Lit.of(1)).of_person() is None

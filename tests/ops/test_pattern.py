@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from privjail.errors import PlanError
-from privjail.ops.columns.characters import named_set, rest
+from privjail.ops.columns.characters import ANY, named_set, rest
 from privjail.ops.columns.pattern import HEAVIEST, read, read_groups, read_replaced, template
 
 ATOMS = ["a", "b", "1", " ", r"\d", r"\w", r"\s", ".", "[ab]", "[^a]", "[a-c1]", r"\W", "é", r"\.", "K", "s", "]"]
@@ -107,3 +107,37 @@ def test_replacements_name_groups():
     for wrong in (r"\2", r"\g<m>", r"\d", "\\"):
         with pytest.raises(PlanError):
             template("(a)", wrong)
+
+
+@pytest.mark.parametrize("pattern", [r"\x41", r"\u0041", r"[\x41-\x43]", "[]a]+", "[^]a]", "^a{1,2}$", r"\u00e9"])
+def test_escapes_by_code_and_classes_that_begin_with_a_bracket(pattern):
+    texts = ["A", "B", "]", "a", "aa", "aaa", "é", "x41", "4"]
+    hits = [bool(re.search(pattern, text)) for text in texts]
+
+    assert pl.Series(texts).str.contains(read(pattern).rust()).to_list() == hits
+    assert [bool(read(pattern).python().search(text)) for text in texts] == hits
+
+
+@pytest.mark.parametrize("pattern", [r"\u41", r"\u004", r"\xz1", r"\x"])
+def test_an_escape_has_as_many_digits_as_python_asks_for(pattern):
+    with pytest.raises(PlanError, match="is not taken"):
+        read(pattern)
+
+
+@pytest.mark.parametrize("letter", "dswDSW")
+def test_sets_of_characters_are_those_of_python(letter):
+    inside = named_set(letter)
+    for character in "a_-Zé1 ²\t٣ſ中\n.":
+        found = any(low <= ord(character) <= high for low, high in inside)
+        assert found == (re.fullmatch("\\" + letter, character) is not None), character
+
+
+def test_only_surrogates_are_in_no_text_and_only_a_newline_is_no_dot():
+    everything = rest(())
+    assert [any(low <= c <= high for low, high in everything) for c in (0xD7FF, 0xD800, 0xDFFF, 0xE000)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [c for c in range(32) if not any(low <= c <= high for low, high in ANY)] == [10]

@@ -151,6 +151,16 @@ def test_the_numbers_are_those_of_pandas():
                 assert mine == theirs, (column, mine, theirs)
 
 
+def test_the_smallest_and_largest_zero_is_the_plain_one():
+    """Of 0.0 and -0.0 neither is smaller, so which of them comes out must not depend on the engine."""
+    persons = PerPerson(WIDE.source, WIDE.column("u"))
+    both = [Aggregate(persons, how, WIDE.column("f")) for how in ("min", "max")]
+    data = tuple(("ann", None, x, None, None, None, None) for x in (-0.0, None))
+
+    assert repr(table(persons, both, data)) == "((0.0, 0.0),)"
+    assert repr(table(persons, both, (*data, WIDE.rows[2]))[0]) == "(0.0, 0.0)"
+
+
 def test_a_person_in_several_groups_pays_in_the_whole():
     """Her row is one of the filtered table if one of her rows is there: it may be in each of two groups."""
     x = ANY_EACH.column("x")
@@ -225,3 +235,10 @@ def test_sums_do_not_depend_on_the_order(values):
     data = tuple((1, x) for x in values)
 
     assert repr(table(persons, columns, data)) == repr(table(persons, columns, data[::-1]))
+
+
+def test_size_is_of_rows_and_every_other_aggregate_of_a_column():
+    persons = PerPerson(WIDE.source, WIDE.source.owner())
+    for how, inner in (("size", WIDE.column("i")), ("sum", None), ("median", WIDE.column("i"))):
+        with pytest.raises(PlanError, match="no aggregate"):
+            Aggregate(persons, how, inner)

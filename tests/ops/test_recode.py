@@ -99,3 +99,10 @@ def test_nan_is_no_value():
         coded(NUMBERS.column("x"), {1: float("inf")}, 1)
     with pytest.raises(PlanError):
         coded(NUMBERS.column("x"), {1: "a", 0: 5}, 0)
+
+
+@pytest.mark.parametrize("keep", (0, 1))
+def test_where_nothing_has_an_image_everything_may_be_missing(keep):
+    world = World((("x", IntDomain(False, 0, 3)),), ())
+
+    assert coded(world.column("x"), {1: None}, keep).domain.nullable

@@ -237,3 +237,10 @@ def test_groups_of_what_was_made_from_a_sample_do_not_exclude_each_other():
     assert all(group.cells == head.cells for group in groups)
     assert counts.joint.at(0).cells() <= set(head.cells)
     assert len(Filter(drawn, Compare("==", x, Lit.of("a"))).cells[0].path()) == len(drawn.cells[0].path()) + 1
+
+
+def test_how_long_a_name_and_how_fine_a_rate_may_be():
+    Sample(NUMBERS.source, Fraction(1, 2**64 - 1), "n" * 64)
+    for rate, name in ((Fraction(1, 2**64), "n"), (TENTH, "n" * 65)):
+        with pytest.raises(PlanError):
+            Sample(NUMBERS.source, rate, name)

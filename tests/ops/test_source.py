@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from privjail.errors import PlanError
-from privjail.ops.rows.source import Column, Dataset, Unit
+from privjail.errors import PlanError, SchemaError
+from privjail.ops.rows.source import Column, Dataset, Link, Population, Unit
 from privjail.plan.domain import IntDomain
 
 from .checking import check_row_wise, check_rows, covers, given
@@ -51,3 +51,22 @@ def test_a_data_set_without_sense_is_refused():
         Dataset("d", "d", (x,), Unit("u", 1))
     with pytest.raises(PlanError):
         Column(NUMBERS.source, "y")
+
+
+@pytest.mark.parametrize("given", ["", "stay", "stay=", "=stays.stay", "stay=stays", "stay=.stay", "stay=stays."])
+def test_a_link_names_a_column_a_table_and_its_key(given):
+    assert Link.read("stay=stays.stay") == Link("stay", "stays", "stay")
+    with pytest.raises(SchemaError):
+        Link.read(given)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"population": Population("population:p", "p")}, {"keys": ("x",)}, {"links": (Link("x", "other", "x"),)}],
+    ids=lambda more: next(iter(more)),
+)
+def test_a_table_of_a_population_says_whose_rows_it_has(more):
+    columns = (("u", IntDomain(False, 0, 9)), ("x", IntDomain(False, 0, 9)))
+    Dataset("d", "d", columns, Unit("u", None), **more)
+    with pytest.raises(PlanError):
+        Dataset("d", "d", columns, Unit(), **more)

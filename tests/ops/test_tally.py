@@ -23,7 +23,7 @@ from privjail.plan.node import Lit
 
 from ..tables import World
 from .checking import carried, check_value, covers, engine, given, growing, numbers
-from .worlds import INT_MAX, INT_MIN, LETTERS, NUMBERS, REAL, SQUARE, TEXTS, TWO_EACH, columns, within
+from .worlds import INT_MAX, INT_MIN, LETTERS, NUMBERS, REAL, SQUARE, TEXTS, TRUTHS, TWO_EACH, columns, within
 
 
 def equals(expr, value):
@@ -281,3 +281,8 @@ def test_the_counts_of_one_user_move_in_one_direction():
 
     assert counts.monotone and Tally(GroupHead(TWO_EACH.source, u, 1), (), None).monotone
     check_value(counts, TWO_EACH.pairs(3), TWO_EACH.source)
+
+
+def test_truths_are_counted_as_one_each():
+    value = Tally(TRUTHS.source, (), TRUTHS.column("x"))
+    assert value.distance.value == check_value(value, [((), ((True,),))], TRUTHS.source)["l1"] == 1

@@ -327,6 +327,19 @@ def test_rows_by_date_of_the_index(both):
     assert list(table.columns) == [c for c in public.columns if c != "t"]
 
 
+def test_a_table_with_dates_as_its_index_shows_its_facts_and_its_columns_are_columns(both):
+    public, private = both
+    table = private.set_index("t")
+    assert str(table).endswith("index: t") and repr(table) == str(table) and "distance=1" in str(table)
+    assert table.max_distance == private.max_distance == 1
+    with without_noise():
+        assert (table["x"] > 1).sum().reveal(eps=1) == (public.x > 1).sum()
+        assert table[table.x > 1].shape[0].reveal(eps=1) == (public.x > 1).sum()
+        assert (2 * table.x + 1).sum().reveal(eps=1) == (2 * public.x + 1).sum()
+        one = table["x"].resample("YE").sum().reveal(eps=1)
+        assert one.sum() == public.dropna(subset="t").x.sum()
+
+
 def test_cut_with_dates(both):
     public, private = both
     bins = pandas.date_range("1959-01-01", "1977-01-01", freq="2YS")

@@ -248,6 +248,61 @@ def test_joins_are_those_of_pandas(hospital):
     assert patients.merge(counts, on="patient", how="left")._rows.distance.value == 1
 
 
+@pytest.mark.parametrize("how", ["left", "inner"])
+def test_joins_where_rows_meet_several_rows_are_those_of_pandas(hospital, how):
+    """Rows, order, suffixes and indicator; the bounds of both tables multiply."""
+    stays, notes = hospital.stays.groupby("patient").head(2), hospital.notes.groupby("patient").head(3)
+    plain = NOTES.merge(STAYS[["stay", "patient"]], on="stay")
+    options = {"on": "patient", "how": how, "suffixes": ("", "_noted"), "indicator": True}
+    found, expected = stays.merge(notes, **options), STAYS.groupby("patient").head(2).merge(plain, **options)
+    same(found, expected.astype({"_merge": str}))
+    assert list(found.columns) == list(expected.columns)
+    assert found._rows.distance.value == 6
+    same(
+        hospital.patients.merge(stays, on="patient", how=how),
+        PATIENTS.merge(STAYS.groupby("patient").head(2), on="patient", how=how),
+    )
+
+
+def test_a_joined_row_can_be_grouped_by_its_person_again(hospital):
+    met = hospital.stays.merge(hospital.notes.groupby("patient").head(3), on="patient", how="left")
+    assert met._rows.distance.value is None
+    totals = met.groupby("patient").agg(n=("note", "count"), most=("cost", "max"))
+    plain = STAYS.merge(NOTES.merge(STAYS[["stay", "patient"]], on="stay"), on="patient", how="left")
+    same(totals, plain.groupby("patient", sort=False).agg(n=("note", "count"), most=("cost", "max")))
+    assert totals._rows.distance.value == 1
+
+
+def test_tables_below_each_other_are_those_of_pandas(hospital):
+    stays, patients = hospital.stays.groupby("patient").head(2), hospital.patients
+    plain = STAYS.groupby("patient").head(2)
+    dear, cheap = stays[stays["cost"] > 4], stays[stays["cost"] < 6]
+    found = pd.concat([dear, cheap], ignore_index=True)
+    same(found, pandas.concat([plain[plain["cost"] > 4], plain[plain["cost"] < 6]]))
+    assert found._rows.distance.value == 4
+    for join in ("outer", "inner"):
+        same(pd.concat([stays, patients], join=join), pandas.concat([plain, PATIENTS], join=join))
+    same(pd.concat([patients["age"], stays["cost"]]), pandas.concat([PATIENTS["age"], plain["cost"]]).to_frame(None))
+    persons = pd.concat([stays, patients, stays]).groupby("patient").agg(n=("cost", "size"))
+    same(persons, pandas.concat([plain, PATIENTS, plain]).groupby("patient", sort=False).agg(n=("cost", "size")))
+    assert persons._rows.distance.value == 1
+    women, men = (patients[patients["sex"] == key] for key in ("F", "M"))
+    assert pd.concat([women, men])._rows.distance.value == 1
+
+
+def test_tables_that_cannot_be_put_below_each_other(hospital):
+    with pytest.raises(RefusedError, match="different populations"):
+        pd.concat([hospital.stays, Hospital().stays])
+    with pytest.raises(PlanError, match="private tables only"):
+        pd.concat([hospital.stays, STAYS])
+    with pytest.raises(PlanError, match="'cost': a column cannot hold both"):
+        pd.concat([hospital.stays, hospital.stays.assign(cost="x")])
+    with pytest.raises(PlanError, match="nothing to put together"):
+        pd.concat([])
+    with pytest.raises(PlanError, match="'outer' or 'inner'"):
+        pd.concat([hospital.stays, hospital.stays], join="left")
+
+
 def test_the_indicator_says_who_was_found(hospital):
     found = hospital.stays.merge(hospital.patients, on="patient", how="left", indicator=True)
     expected = STAYS.merge(PATIENTS, on="patient", how="left", indicator=True)
@@ -278,7 +333,7 @@ def test_other_joins_are_refused(hospital):
     stays, patients, notes = hospital.stays, hospital.patients, hospital.notes
     with pytest.raises(RefusedError, match="joined on the person"):
         stays.merge(patients, left_on="cost", right_on="age")
-    with pytest.raises(PlanError, match="several rows"):
+    with pytest.raises(PlanError, match=r"any number of rows(.|\n)*groupby\(.patient.\).head"):
         patients.merge(stays, on="patient")
     with pytest.raises(PlanError, match="'left' or 'inner'"):
         stays.merge(patients, on="patient", how="outer")
@@ -336,3 +391,16 @@ def test_a_name_in_a_population_stands_for_one_table(tmp_path):
 
     with pytest.raises(PlanError, match="another table"):
         pd.read_csv(tmp_path / "two.csv", schema, **options)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda df: df.shape[0], lambda df: df["cost"].sum(), lambda df: df["ward"].value_counts()]
+)
+def test_where_rows_per_person_are_unlimited_the_error_says_what_to_do(ask):
+    df = pd.from_frame(STAYS, "unlimited stays", SCHEMAS["stays"], unit="patient")
+
+    for release in (dict(eps=1), dict(scale=1)):
+        with pytest.raises(pj.util.DPError, match=r"nothing bounds how many rows one patient has") as refused:
+            ask(df).reveal(**release)
+        assert 'df.groupby("patient").head(5)' in str(refused.value)
+    ask(df.groupby("patient").head(5)).reveal(eps=1)

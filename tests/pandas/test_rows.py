@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import pandas
 import privjail as pj
+from privjail import pandas as pd
+from tests.ops.checking import numbers
 from tests.pandas.seen import opened, pair, random_frame, same, without_noise
 
 SEEDS = range(2)
@@ -150,3 +154,20 @@ def test_values_of_the_chosen_rows_can_be_assigned_to_them():
         assert private["i"].clip(-999, 999).sum().reveal(eps=1) == public["i"].sum()
     with pytest.raises(pj.DPError, match="do not belong"):
         private.loc[condition, "j"] = private[private["i"] < 0]["j"]
+
+
+def test_a_sum_of_rolling_means_is_claimed_to_move_three_times_as_far_as_it_does():
+    """docs/tightness.md: three windows come in, two go out, so the claim is 300 (it was 500). A value is in three means,
+    each a third of it, so the sum moves by 100; on the grid of the means by a little more."""
+    df = pd.from_frame(pandas.DataFrame({"x": [1]}), "t", {"x": {"type": "Int64", "range": [0, 100]}})
+    value, source = df["x"].rolling(3).mean().sum()._value, df._rows.base
+    moved = []
+    for table in itertools.product((0, 100), repeat=5):
+        for i in range(5):
+            left, right = (
+                numbers(value, tuple((x,) for x in t), source)[0] for t in (table, table[:i] + table[i + 1 :])
+            )
+            moved.append(abs(left - right))
+
+    assert value.joint.linf == 300
+    assert 100 <= max(moved) <= 100 + 3 * value.grid

@@ -20,13 +20,15 @@ from privjail.ops.numbers.combine import (
     Scale,
     Stack,
     Total,
+    _added,
 )
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.source import Column, Unit
 from privjail.ops.numbers.tally import Tally
+from privjail.plan.distance import Distance
 from privjail.plan.node import Lit
-from privjail.plan.value import PerElement, OneMoves, AllMove, Value, common_grid
+from privjail.plan.value import PerElement, OneMoves, AllMove, Sensitivity, Value, common_grid
 
 from .trees import new_source
 
@@ -165,3 +167,21 @@ def test_what_has_a_constant_in_its_distance_is_capped_and_so_is_all_that_uses_i
         and Add(many, few).has_constant_bound
         and not Add(many, many).has_constant_bound
     )
+
+
+KINDS_OF_TWO: dict[str, Sensitivity] = {
+    "per element": PerElement((Distance(1), Distance(2))),
+    "one moves": OneMoves(2, Distance(3), lambda i: Distance(3), Distance(3)),
+    "all move": AllMove(2, Distance(5)),
+}
+
+
+@pytest.mark.parametrize("a", KINDS_OF_TWO)
+@pytest.mark.parametrize("b", KINDS_OF_TWO)
+def test_elements_of_sums_move_by_what_both_move(a: str, b: str) -> None:
+    one, other = KINDS_OF_TWO[a], KINDS_OF_TWO[b]
+    found = _added(one, other)
+    assert found.size == 2
+    for i in range(2):
+        both = one.at(i).value, other.at(i).value
+        assert None not in both and found.at(i).value == sum(x for x in both if x is not None)

@@ -87,6 +87,16 @@ def test_a_node_that_many_use_is_spelled_once(monkeypatch: pytest.MonkeyPatch) -
     many = Stack((lone,) * 50, tuple(range(50)))
     spelled: list[tuple[object, ...]] = []
     spell = node._spell
-    monkeypatch.setattr(node, "_spell", lambda parts: (spelled.append(parts), spell(parts))[1])
+    monkeypatch.setattr(node, "_spell", lambda parts, *of: (spelled.append(parts), spell(parts, *of))[1])
 
     assert many.name and spelled.count(lone.fields()) == 1
+
+
+def test_the_height_of_a_node_is_its_longest_path() -> None:
+    one = PublicNumber(Fraction(1))
+    low = Scale(one, Fraction(2))
+    high = Scale(Scale(low, Fraction(3)), Fraction(5))
+    both = Add(low, high)
+
+    assert both.height() == both.height() == high.height() + 1 == low.height() + 3
+    assert one.height() == 1 + max((child.height() for child in children(one)), default=0)

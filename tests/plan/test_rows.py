@@ -9,6 +9,7 @@ from privjail.ops.rows.source import Column, Dataset, Source, Unit
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.columns.compare import Compare
 from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.window import Window
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import Logic, Not, joined
 from privjail.ops.numbers.combine import Add, Extreme, Offset
@@ -92,3 +93,13 @@ def test_names_stay_what_they_are() -> None:
         Add(Extreme("max", count), Offset(Extreme("min", count), Fraction(1, 3))).name
         == "0a03e60d21c17a0359fc6d478e4d54084e130c5a431ac7cfcbb89c35eb2cc219"
     )
+
+
+def test_a_sum_over_windows_of_a_person_without_a_limit_is_unbounded() -> None:
+    """Any number of rows may come, and any number may go: no error, and no bound."""
+    owned = (("who", IntDomain(False, 0, 9)), ("x", IntDomain(False, -3, 5)))
+    windows = Window(Source(Dataset("any", "any", owned, Unit("who", None))), 2, 0)
+
+    assert windows.moved == (None, None)
+    assert all(windows.sum_distance(low, high).value is None for low, high in ((0, 1), (-1, 0), (-1, 1)))
+    assert windows.sum_distance(0, 0).value == 0

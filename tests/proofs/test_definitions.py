@@ -9,21 +9,24 @@ from __future__ import annotations
 import ast
 import random
 import re
-import shutil
 import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from privjail.budget.ledger import CostTree
 from privjail.ops.columns.compare import Compare
-from privjail.ops.rows.filter import Filter
-from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.columns.carried import Carried
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import Not
 from privjail.ops.numbers.quantile_scores import QuantileScores
+from privjail.ops.rows.append import Append, Appended
+from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
+from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice, ends_of_chain, goes_out, width
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.window import Lag, Window
@@ -32,12 +35,8 @@ from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 
 from ..ops.checking import carried, table
+from ..ops.people import Part, People
 from ..tables import World, edits
-
-PROOFS = Path(__file__).parents[2] / "proofs"
-FILES = ("Distance", "Rows", "Slices", "Chains", "Windows", "Groups", "Values", "Cells", "Budget")
-sys.path.insert(0, str(PROOFS))
-import prove  # noqa: E402
 
 # A column with ties and nulls, and one that tells every row from the others.
 WORLD = World((("x", IntDomain(True, 0, 2)), ("y", IntDomain(False, 0, 9))), ())
@@ -48,6 +47,7 @@ TABLES = [tuple((dice.choice((None, 0, 1, 2)), i) for i in range(n)) for n in (0
 
 PRELUDE = """
 From Coq Require Import List ZArith QArith Bool Lia.
+From PrivJail Require People Samples.
 From PrivJail Require Import Distance Rows Slices Chains Windows Groups Values Cells Budget.
 Import ListNotations.
 Set Printing Depth 1000000.
@@ -61,6 +61,12 @@ Definition falling (a b : row) : bool :=
 Definition is_1 (a : row) : bool := match fst a with Some x => x =? 1 | None => false end.
 Definition ids (l : list row) : list Z := map snd l.
 Definition number (n : option nat) : Z := match n with Some k => Z.of_nat k | None => -1 end.
+Definition visit : Type := Z * Z * Z.  (* whose it is, a key, its number *)
+Definition whose (v : visit) : option Z := Some (fst (fst v)).
+Definition equal_keys (a b : visit) : bool := snd (fst a) =? snd (fst b).
+Definition any_keys (a b : visit) : bool := true.
+Definition or_none (v : option Z) : Z := match v with Some n => n | None => -1 end.
+Definition both (p : visit * option visit) : list Z := [snd (fst p); or_none (option_map snd (snd p))].
 Definition ratio (q : Q) : list Z := [Qnum (Qred q); Z.pos (Qden (Qred q))].
 """
 
@@ -92,20 +98,14 @@ def bound(z):
 
 
 @pytest.fixture(scope="module")
-def compute(tmp_path_factory):
+def compute(checked, tmp_path_factory):
     """Coq computes a list of expressions, each a list of whole numbers or a list of such lists."""
-    if prove.find_coq(install=False) is None:
-        pytest.skip("Coq with Coquelicot is not installed: apt install coq libcoq-coquelicot")
     folder = tmp_path_factory.mktemp("definitions")
-    for name in FILES:
-        shutil.copy(PROOFS / f"{name}.v", folder)
-        said = prove.compile_file("coqc", folder, name)
-        assert not said, said
 
     def run(expressions):
         text = PRELUDE + "".join(f"Eval vm_compute in ({each}).\n" for each in expressions)
         (folder / "Run.v").write_text(text, encoding="utf-8")
-        command = ["coqc", "-q", "-Q", str(folder), "PrivJail", str(folder / "Run.v")]
+        command = ["coqc", "-q", "-Q", str(checked), "PrivJail", str(folder / "Run.v")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
         found = re.findall(r"= (.*?)\n\s+: ", done.stdout, re.S)
@@ -186,6 +186,69 @@ def test_the_scores_of_candidates_are_those_of_the_code(compute):
         more = [sum(v > c for v in values) for c in candidates]
         expected.append([Fraction(s) * node.grid * 3 for s in node.scores(fewer, more, len(values))])
         asked.append(f"map (score (fun v : Z => v) {below} {above} ({target}) {coq(values)}) {coq(list(candidates))}")
+
+    assert compute(asked) == expected
+
+
+# Three tables about the same persons: visits and notes, with a key and a number, and at most one row of each as a patient.
+WHO, KEY, NUMBER = IntDomain(False, 0, 3), IntDomain(False, 0, 1), IntDomain(False, 0, 99)
+SHAPE = (("who", WHO), ("key", KEY), ("number", NUMBER))
+VISITS, NOTES, PATIENTS = (
+    Part("visits", SHAPE, ()),
+    Part("notes", SHAPE, (), most=9),
+    Part("patients", SHAPE, (), most=1),
+)
+CLINIC = People((VISITS, NOTES, PATIENTS))
+
+
+def _visits(n, owners):
+    return tuple((who, dice.randrange(2), i) for i, who in zip(range(n), owners, strict=False))
+
+
+def _paired(keys, how, database):
+    mine, theirs = (tuple(map(part.column, keys)) for part in (VISITS, NOTES))
+    pairs = Pairs(VISITS.source, mine, NOTES.source, theirs, how)
+    columns = (Carried(pairs, VISITS.column("number")), Paired(pairs, NOTES.column("number")))
+    return [[a, -1 if b is None else b] for a, b in CLINIC.table(pairs, columns, database)]
+
+
+def test_the_definitions_for_persons_are_what_the_code_computes(compute):
+    """Joins, look-ups, tables below each other and one row per person."""
+    cases = []
+    number, persons = VISITS.column("number"), PerPerson(VISITS.source, VISITS.column("who"))
+    found = Lookup((VISITS.column("who"),), PATIENTS.source, (PATIENTS.column("who"),), PATIENTS.column("number"))
+    below = Append(VISITS.source, NOTES.source)
+    told = (persons.owner(), Aggregate(persons, "size", None), Aggregate(persons, "sum", number))
+    for n in (0, 1, 3, 5, 8, 8):
+        visits, notes = (_visits(k, [dice.randrange(4) for _ in range(k)]) for k in (n, dice.randrange(7)))
+        database = (visits, notes, _visits(4, dice.sample(range(4), dice.randrange(5))))
+        v, m, p = (f"({coq(list(each))} : list visit)" for each in database)
+        for keys, agree in ((("who",), "any_keys"), (("who", "key"), "equal_keys")):
+            for how, left in (("inner", "false"), ("left", "true")):
+                made = f"map both (People.pairs Z.eq_dec whose whose {agree} {left} {v} {m})"
+                cases.append((made, _paired(keys, how, database)))
+        joined = f"map (fun p => [snd (fst p); snd (snd p)]) (join Z.eq_dec whose whose {v} {m})"
+        cases.append((joined, _paired(("who",), "inner", database)))
+        looked = f"map (fun p => [snd (fst p); or_none (snd p)]) (People.with_column Z.eq_dec whose whose any_keys snd {v} {p})"
+        seen = CLINIC.table(VISITS.source, (number, found), database)
+        cases.append((looked, [[a, -1 if b is None else b] for a, b in seen]))
+        all_rows = CLINIC.table(below, (Appended(below, number, NOTES.column("number")),), database)
+        cases.append((f"map snd ({v} ++ {m})", [a for (a,) in all_rows]))
+        sums = "(fun _ rows => [Z.of_nat (length rows); fold_right Z.add 0 (map snd rows)])"
+        cases.append((f"map (fun p => fst p :: snd p) (aggregate Z.eq_dec whose {sums} {v})",
+                      [list(each) for each in CLINIC.table(persons, told, database)]))  # fmt: skip
+    for expression, expected, got in zip(*zip(*cases, strict=True), compute([c for c, _ in cases]), strict=True):
+        assert got == expected, expression
+
+
+def test_a_sample_is_the_rows_whose_coins_say_so_in_their_order(compute):
+    """The coins are those that the engine must have thrown: the rows that came are the sample by these, in this order."""
+    asked, expected = [], []
+    for i, data in enumerate(TABLES):
+        came = shown(Sample(WORLD.source, Fraction(1, 2), f"draw {i}"), data)
+        coins = [(y, "true" if y in came else "false") for _, y in data]
+        asked.append(f"Samples.sample ({coq(coins)} : list (Z * bool))")
+        expected.append(came)
 
     assert compute(asked) == expected
 

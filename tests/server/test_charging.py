@@ -57,7 +57,7 @@ def test_denominators_are_counted_for_each_user_and_data_set() -> None:
 
 
 def charging(folder: JailFolder, limits: Limits, deadline: Deadline) -> Charging:
-    request = ("ann", "request", "digest", {"program": []}, {}, Room())
+    request = ("ann", "request", "digest", {"program": []}, {}, Room(), ())
     return Charging(folder.ledger, *request, limits, Denominators(), Progress(deadline))
 
 

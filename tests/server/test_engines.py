@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def make(where: Path, *engines: str) -> JailFolder:
     ingest(origin, SCHEMA, Unit(), where / "held", part_rows=300)
     (where / "ann.json").write_text(json.dumps(folder.add_user("ann", 30)))
     for engine in engines:
-        folder.add_dataset(engine, str(where / "held"), None, [10**6], "pure", (None, 1), engine=engine)
+        folder.add_dataset(
+            engine, str(where / "held"), None, [10**6], "pure", (None, 1), engine=engine, overlap_reason="a test"
+        )
         folder.grant("ann", engine, [10**6], False, None)
     return folder
 
@@ -141,6 +144,23 @@ def test_a_failure_of_the_engine_says_nothing_and_is_charged_once(tmp_path: Path
             )
         assert str(caught.value) == "the engine failed on this request; it stays charged"
         assert caught.value.__cause__ is None or "parquet" not in str(caught.value.__cause__)
+    finally:
+        connection.close()
+        running.stop()
+
+
+def test_a_file_that_was_replaced_since_it_was_opened_answers_nothing(tmp_path: Path) -> None:
+    """DuckDB reads whatever lies there: rows of another file, under the digest of the old ones."""
+    make(tmp_path, "duckdb").ledger.close()
+    running, connection = serve(tmp_path)
+    over_77 = lambda s: Tally(Filter(s, Compare(">", Column(s, "age"), Lit.of(77))), (), None)  # noqa: E731
+    try:
+        connection.release(asked(connection, "duckdb"))
+        parts = HeldFiles.read(tmp_path / "held").paths
+        shutil.copyfile(parts[0], tmp_path / "other")
+        (tmp_path / "other").replace(parts[1])
+        with pytest.raises(EngineFailed):
+            connection.release(asked(connection, "duckdb", over_77))
     finally:
         connection.close()
         running.stop()

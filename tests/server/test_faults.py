@@ -19,6 +19,7 @@ import pytest
 
 from privjail.client import Connection
 from privjail.curator.folder import JailFolder
+from privjail.curator.leases import set_lease
 from privjail.errors import DPError
 from privjail.server.wire import privjail_pb2 as pb
 
@@ -106,9 +107,11 @@ def load(served: Served, user: str, journal: Journal, stop: threading.Event, see
                 journal.wrong.append(str(e))
 
 
-def kill_again_and_again(where: Path, zygote: Zygote, kills: int, users: int = 4) -> Journal:
+def kill_again_and_again(where: Path, zygote: Zygote, kills: int, users: int = 4, lease: str | None = None) -> Journal:
     names = tuple(f"user{i}" for i in range(users))
     folder = make_jail(where, budget=10**6, users=names, grant=10**6)
+    if lease is not None:
+        set_lease(folder, "census", lease, None)
     served, journal, stop = Served(where), Journal(), threading.Event()
     rng = random.Random(kills)
     pid = zygote.spawn(served.args)

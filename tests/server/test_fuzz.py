@@ -115,7 +115,7 @@ def target() -> Any:
 
         jail = JailFolder(folder)
         files["bob"] = jail.add_user("bob", 90)
-        jail.add_dataset("secret", str(folder / "people.csv"), {}, [1], "pure", (None, 1))
+        jail.add_dataset("secret", str(folder / "people.csv"), {}, [1], "pure", (None, 1), overlap_reason="a test")
         jail.grant("bob", "secret", [1], False, None)
         jail.ledger.close()
         running = stack.enter_context(

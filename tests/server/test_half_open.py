@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +18,7 @@ import grpc
 import pytest
 
 from privjail import client
+from privjail.curator.folder import JailFolder
 from privjail.server.authentication import SharedRefresh, authenticate
 from privjail.server.connections import Connections, network_of, peer_of
 from privjail.server.ledger.events import Event
@@ -24,7 +28,7 @@ from privjail.server.ledger.state import State
 from privjail.server.tokens import token_hash
 
 from . import half_open, wire_fixtures
-from .jails import Served, count, make_jail, serving
+from .jails import ENV, PRIVJAIL, Served, count, make_jail, serving
 from .wire_fixtures import Held, people, quick_folder
 
 MANY = 1_000
@@ -370,3 +374,44 @@ def test_a_token_is_looked_up_not_searched_for() -> None:
 
     assert {given: user.name for given, user in found.items() if user is not None} == {"1": "ann", "3": "eve"}
     assert authenticate(state, None) is None
+
+
+WRITE_AND_END = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("INSERT INTO t VALUES (2)")
+db.close()
+"""
+
+
+def test_looking_for_connections_keeps_the_locks_of_the_ledger(tmp_path: Path) -> None:
+    """A copy of a file's descriptor that is closed drops its locks; another process would then remove SQLite's log."""
+    path = tmp_path / "ledger.sqlite"
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("CREATE TABLE t (x)")
+    Connections(Limits()).sweep(1)
+    subprocess.run([sys.executable, "-c", WRITE_AND_END, str(path)], check=True)
+    assert Path(f"{path}-wal").is_file()
+    db.execute("INSERT INTO t VALUES (3)")
+    db.close()
+    with sqlite3.connect(path) as again:
+        assert again.execute("SELECT x FROM t").fetchall() == [(2,), (3,)]
+    again.close()
+
+
+def test_a_command_of_the_curator_leaves_a_serving_jail_its_ledger(tmp_path: Path) -> None:
+    make_jail(tmp_path, users=("ann", "bob")).ledger.close()
+    with serving(tmp_path) as served:
+        analyst = served.connect()
+        analyst.release([count(analyst, 1)])
+        time.sleep(2.5)  # until the jail has looked for connections
+        done = [*PRIVJAIL, "revoke", "bob", "--jail", str(tmp_path / "jail")]
+        subprocess.run(done, env=ENV, check=True, capture_output=True)
+        assert (tmp_path / "jail" / "ledger.sqlite-wal").is_file()
+        analyst.release([count(analyst, 1)])
+        analyst.close()
+        served.stop()
+    folder = JailFolder(tmp_path / "jail")
+    assert folder.state.total(("user", "ann", "census")) == (2,)
+    folder.ledger.close()

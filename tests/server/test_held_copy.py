@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: Any) -> JailFolder:
 
 
 def added(folder: JailFolder, name: str = "people", unit: tuple[str | None, int | None] = ("who", 100)) -> None:
-    folder.add_dataset(name, str(folder.path.parent / "people.csv"), SCHEMA, [1], "pure", unit)
+    folder.add_dataset(name, str(folder.path.parent / "people.csv"), SCHEMA, [1], "pure", unit, overlap_reason="a test")
     if "ann" not in folder.state.users:
         folder.add_user("ann", 1)
     folder.grant("ann", name, [1], False, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from privjail.curator import loading
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetError, BudgetExceeded, DPError, PlanError
 from privjail.server.ledger.events import VERSION, LedgerError, checked, linked, spelled
@@ -201,7 +202,7 @@ def test_every_limit_that_applies_must_allow(folder: JailFolder) -> None:
 
 
 def test_a_release_over_two_data_sets_is_charged_on_both_or_on_none(folder: JailFolder, tmp_path: Path) -> None:
-    folder.add_dataset("copy", str(tmp_path / "census.csv"), SCHEMA, [1], "pure", (None, 1))
+    folder.add_dataset("copy", str(tmp_path / "census.csv"), SCHEMA, [1], "pure", (None, 1), overlap_reason="a test")
     for name in ("census", "copy"):
         folder.grant("ann", name, [5], False, None)
     with pytest.raises(BudgetExceeded, match="'copy'"):
@@ -243,22 +244,22 @@ def test_the_same_data_under_two_names_is_noticed_v33(folder: JailFolder, tmp_pa
     copy.write_bytes((tmp_path / "census.csv").read_bytes())
     link.symlink_to(tmp_path / "census.csv")
     for i, path in enumerate([copy, link, tmp_path / "jail" / ".." / "census.csv"]):
-        warnings = folder.add_dataset(f"other{i}", str(path), SCHEMA, [1], "pure", (None, 1))
-        assert any("the same data is already there as 'census'" in w for w in warnings)
+        with pytest.raises(PlanError, match="the same data is already in 'census'"):
+            folder.add_dataset(f"other{i}", str(path), SCHEMA, [1], "pure", (None, 1))
 
 
 def test_two_curators_cannot_add_one_name_at_once(folder: JailFolder, tmp_path: Path,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The second looks while the first has not written yet; it is refused when it writes."""
     first = JailFolder(folder.path)
-    trial = JailFolder._trial
+    trial = loading.tried
 
-    def slow(self: JailFolder, *args: Any) -> Any:
-        monkeypatch.setattr(JailFolder, "_trial", trial)
-        first.add_dataset("new", str(tmp_path / "census.csv"), SCHEMA, [1], "pure", (None, 1))
-        return trial(self, *args)
+    def slow(*args: Any) -> Any:
+        monkeypatch.setattr(loading, "tried", trial)
+        first.add_dataset("new", str(tmp_path / "census.csv"), SCHEMA, [1], "pure", (None, 1), overlap_reason="a test")
+        return trial(*args)
 
-    monkeypatch.setattr(JailFolder, "_trial", slow)
+    monkeypatch.setattr(loading, "tried", slow)
     with pytest.raises(PlanError, match="before"):
         folder.add_dataset("new", str(tmp_path / "census.csv"), SCHEMA, [100], "pure", (None, 1))
     assert again(folder).limits["dataset", "", "new"] == (1,)
@@ -277,7 +278,7 @@ def test_budgets_of_every_notion(folder: JailFolder, tmp_path: Path, notion: str
     file = str(tmp_path / "census.csv")
     with pytest.raises(BudgetError, match="numbers"):
         folder.add_dataset("other", file, SCHEMA, [*budget, 1], notion, (None, 1))
-    folder.add_dataset("other", file, SCHEMA, budget, notion, (None, 1))
+    folder.add_dataset("other", file, SCHEMA, budget, notion, (None, 1), overlap_reason="a test")
     with pytest.raises(BudgetError, match="numbers"):
         folder.grant("ann", "other", [*grant, 1], False, None)
     folder.grant("ann", "other", grant, False, None)

@@ -169,7 +169,7 @@ def test_costs_and_refusals_do_not_depend_on_data_v26(tmp_path: Path) -> None:
             folder.add_dataset("other", str(where / "none.csv"), schema, [10], "pure", (None, 1))
         else:
             folder.add_dataset("other", str(where / "census.csv"), folder.state.datasets["census"].schema, [10], "pure",
-                               (None, 1))  # fmt: skip
+                               (None, 1), overlap_reason="a test")  # fmt: skip
         folder.grant("ann", "other", [3], False, None)
         jail = serve(where)
         try:

@@ -166,7 +166,9 @@ def test_forbidden_and_missing_data_sets_look_the_same(tmp_path: Path) -> None:
     """V-33: whether a data set exists is not told to who may not open it."""
     files = make_jail(tmp_path / "jail", {"people": Held(people())})
     folder = JailFolder(tmp_path / "jail")
-    folder.add_dataset("secret", str(tmp_path / "jail" / "people.csv"), {}, [1], "pure", (None, 1))
+    folder.add_dataset(
+        "secret", str(tmp_path / "jail" / "people.csv"), {}, [1], "pure", (None, 1), overlap_reason="a test"
+    )
     folder.ledger.close()
     with served(tmp_path / "jail") as running:
         ann = Analyst(running, files["ann"]["token"])

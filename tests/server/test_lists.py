@@ -117,3 +117,18 @@ def test_a_piece_is_no_list_of_nodes_and_no_list_of_labels(ann: Analyst, piece: 
     _, details = ann.send(plan.ask(plan.add("stack", listed(ref(count), ref(count)), piece)))
 
     assert "a label is" in details
+
+
+@pytest.mark.parametrize("type_, why", [(encode.LABELS, "a label is"), (tuple, "without a value")])
+@pytest.mark.parametrize("levels", [decode.NESTED, decode.NESTED + 1])
+def test_lists_are_nested_three_deep_at_most(type_: Any, why: str, levels: int) -> None:
+    """Labels too: a node that quotes them is as deep."""
+    field, value = whole(1), Lit.of(1) if type_ != encode.LABELS else 1
+    for _ in range(levels):
+        field, value = listed(field), (value,)
+    reader = decode.Reader("any", type_)
+    if levels == decode.NESTED:
+        assert reader.read(field, {}.get) == value
+    else:
+        with pytest.raises(decode.Malformed, match=why):
+            reader.read(field, {}.get)

@@ -6,11 +6,14 @@ import queue
 import secrets
 import time
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
-from .raw import LIMITS, Analyst, Plan, listed, reals, ref, session_of, text, whole, wholes
+from .raw import LIMITS, Analyst, Plan, laplace, listed, reals, ref, session_of, text, whole, wholes
 
+from privjail.mechanisms.laplace import Laplace
+from privjail.server.wire import decode
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.server import Handler, Options, Periodic, Sweeper
 from privjail.server.sessions import PIECE, Session
@@ -72,6 +75,42 @@ def test_nodes_that_do_not_fit_into_one_message_are_refused(ann: Analyst, messag
 
     assert says in details
     assert ann.nodes() == 0 and ann.spent() == before
+
+
+def test_a_node_that_is_too_deep_to_be_built_is_refused() -> None:
+    class Deep:
+        kind = "deep"
+
+        def __init__(self, *fields: Any) -> None:
+            raise RecursionError
+
+    with pytest.raises(decode.Malformed, match="deep: the plan is too deep"):
+        decode.make(Deep, ())
+
+
+LONG = 2**decode.PARAMETER_BITS  # one bit more than a parameter may have
+
+
+@pytest.mark.parametrize("spelled, long", [(f"{LONG}", True), (f"1/{LONG}", True), (f"{LONG}/{LONG - 1}", True),
+                                           (f"{LONG - 1}/{LONG}", True), (f"{LONG - 2}/{LONG - 1}", False)])  # fmt: skip
+def test_what_is_charged_has_short_parameters(spelled: str, long: bool) -> None:
+    """V-25: a numerator and a denominator alike, since the ledger adds them up for ever."""
+    if long:
+        with pytest.raises(decode.Malformed, match="at most 384 bits"):
+            decode.mechanism(laplace(spelled))
+    else:
+        assert decode.mechanism(laplace(spelled)) == Laplace(Fraction(spelled))
+
+
+@pytest.mark.parametrize("name", ["eps", "delta", "rho"])
+def test_each_parameter_of_a_block_is_short(name: str) -> None:
+    """V-25: the others are not long, or not there."""
+    short = {"rho": "1/2"} if name == "rho" else {"eps": "1", "delta": "1/1000000"}
+    blocks = [pb.Block(id=bytes(16), notion="zcdp", **given) for given in (short, short | {name: f"1/{LONG}"})]
+
+    assert decode.block(pb.ReleaseRequest(block=blocks[0])) is not None
+    with pytest.raises(decode.Malformed, match="at most 384 bits"):
+        decode.block(pb.ReleaseRequest(block=blocks[1]))
 
 
 def test_numbers_for_one_and_the_same_node_are_limited_too(ann: Analyst) -> None:

@@ -10,6 +10,7 @@ import pytest
 from privjail import session
 from privjail import pandas as pd
 from privjail.curator.folder import JailFolder
+from privjail.curator.views import budgets
 from privjail.errors import BudgetExceeded, DPError, PlanError, SchemaError
 
 from .jails import ENV, PRIVJAIL, Served, free_port
@@ -108,6 +109,13 @@ def test_the_commands(tmp_path):
     orders = tmp_path / "orders.csv"
     orders.write_text("customer,order\n1,1\n", encoding="utf-8")
     said = cli(["dataset", "add", "orders", str(orders), "--population", "customers", "--person", "customer",
-                "--key", "order", *where])  # fmt: skip
+                "--key", "order", "--overlap-reason", "customers have numbers of their own", *where])  # fmt: skip
     assert "a table of the population customers" in said
     assert "customers" in cli(["dataset", "list", *where])
+
+
+def test_the_budget_of_a_table_is_that_of_its_population(tmp_path):
+    state = furnished(tmp_path).state
+    accounts = [("hospital", "dataset"), ("hospital", "user")]
+    assert [(b.dataset, b.scope) for b in budgets(state)] == accounts, "tables have no account of their own"
+    assert [(b.dataset, b.scope) for b in budgets(state, "stays")] == accounts

@@ -23,12 +23,12 @@ import pytest
 
 from privjail.curator.folder import JailFolder
 
-from .jails import ENV, Served, Zygote, free_port, gone, make_jail, wait_gone
+from .jails import ENV, Served, Zygote, count, free_port, gone, make_jail, wait_gone
 from .proxies import Proxy
 from .test_faults import charges
 
 USERS = ("ann", "bob", "carl")
-LATE = 5.0  # seconds from the open port to each client's answer; 2 on an idle machine
+WITHIN = 2.0  # seconds from the open port to each client's answer, on a machine that has nothing else to do
 KINDS = {"SIGTERM": (signal.SIGTERM,), "SIGKILL": (signal.SIGKILL,), "proxy": (signal.SIGTERM, signal.SIGKILL)}
 
 
@@ -86,6 +86,23 @@ class Restarted:
         self.served = Served(self.where, tls=True)
         self.port = int(self.served.args[self.served.args.index("--port") + 1])
         self.pid = self._start()
+        self._release()  # loads the data and the engine
+        # More time where a release without a restart takes long, too.
+        self.in_time = WITHIN + 10 * self._release()
+        self.charged_before = charges(self.folder)
+
+    def _release(self) -> float:
+        """The seconds that a new connection and one release take while nobody else asks."""
+        file = self.where / f"{USERS[0]}.privjail"
+        told = json.loads(file.read_text()) | {"address": f"127.0.0.1:{self.port}", "insecure_loopback": False}
+        file.write_text(json.dumps(told))
+        start = time.monotonic()
+        connection = self.served.connect(USERS[0])
+        try:
+            assert len(connection.release([count(connection, 1)])) == 1
+        finally:
+            connection.close()
+        return time.monotonic() - start
 
     def _start(self) -> int:
         pid = self.zygote.spawn(self.served.args)
@@ -129,8 +146,8 @@ class Restarted:
             wait_gone(self.pid)
 
 
-def restarts(where: Path, zygote: Zygote, kind: str, times: int, down: tuple[float, float]) -> list[float]:
-    """Restart a jail under load; check every answer and every charge; how long each client waited."""
+def restarts(where: Path, zygote: Zygote, kind: str, times: int, down: tuple[float, float]) -> Restarted:
+    """Restart a jail under load; check every answer and every charge. It says how long each client waited."""
     rng = random.Random(times)
     jail = Restarted(where, zygote, kind == "proxy")
     try:
@@ -142,18 +159,18 @@ def restarts(where: Path, zygote: Zygote, kind: str, times: int, down: tuple[flo
     finally:
         jail.end()
     assert said == [""] * len(USERS)
-    check(jail.folder, [line for analyst in analysts for line in analyst.lines])
-    return jail.waits
+    check(jail.folder, [line for analyst in analysts for line in analyst.lines], jail.charged_before)
+    return jail
 
 
-def check(folder: JailFolder, lines: list[dict[str, Any]]) -> None:
+def check(folder: JailFolder, lines: list[dict[str, Any]], before: dict[str, Fraction]) -> None:
     """Every request was answered, by one answer, and charged once, at its price; and nothing else was charged."""
     assert not [line["error"] for line in lines if "error" in line]
     answers: dict[str, Any] = {}
     for line in lines:
         assert answers.setdefault(line["number"], line["answer"]) == line["answer"], "two answers for one request"
     assert len(lines) > len(answers) > 0, "no request was asked twice"
-    asked = {line["number"]: Fraction(line["eps"]) for line in lines}
+    asked = before | {line["number"]: Fraction(line["eps"]) for line in lines}
     folder.ledger.refresh()
     assert charges(folder) == asked
     assert folder.state.total(("dataset", "", "census")) == (sum(asked.values(), Fraction(0)),)
@@ -163,16 +180,18 @@ def check(folder: JailFolder, lines: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_restart_is_a_pause_for_every_client_v37(tmp_path: Path, zygote: Zygote, kind: str) -> None:
     """V-37: two restarts, also behind a proxy that accepts connections while there is no jail and closes them."""
-    waits = restarts(tmp_path, zygote, kind, times=2, down=(1.0, 1.5))
+    jail = restarts(tmp_path, zygote, kind, times=2, down=(1.0, 1.5))
 
-    assert max(waits) < LATE
+    print(f"waited at most {max(jail.waits):.2f} s of {jail.in_time:.2f} s")
+    assert max(jail.waits) < jail.in_time
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_twelve_restarts_of_a_kind_v37(tmp_path: Path, zygote: Zygote, kind: str) -> None:
     """V-37: three kinds, thirty-six restarts, of up to five seconds."""
-    waits = restarts(tmp_path, zygote, kind, times=12, down=(0.5, 5.0))
+    jail = restarts(tmp_path, zygote, kind, times=12, down=(0.5, 5.0))
+    waits = jail.waits
 
     print(f"{kind}: 12 restarts, 3 clients; waited {statistics.median(waits):.2f} s, at most {max(waits):.2f} s")
-    assert max(waits) < LATE and statistics.median(waits) < 2.0
+    assert max(waits) < jail.in_time and statistics.median(waits) < 2.0

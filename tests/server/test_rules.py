@@ -8,6 +8,7 @@ import pytest
 
 from privjail.curator import house_rules
 from privjail.curator.folder import JailFolder
+from privjail.curator.views import Filter, search
 from privjail.errors import BudgetExceeded, DPError, PlanError
 from privjail.server.ledger.checkpoint import pack, sha256, unpack
 from privjail.server.ledger.rules import Rule, Used, check, within
@@ -119,10 +120,23 @@ def test_loosening_needs_a_reason_and_tightening_does_not(folder):
 @pytest.mark.parametrize("given", [
     {"per_day": "0"}, {"per_day": "-1"}, {"per_day": "nan"}, {"per_day": "x"}, {"requests_per_day": "0"}, {"requests_per_day": "1.5"},
     {"hours": "8-18"}, {"hours": "08:00-08:00"}, {"hours": "08:00-18:00 Nowhere/Town"}, {"until": "tomorrow"}, {"unknown": "1"},
+    {"hours": "08:00-18:00+01:00"}, {"hours": "2026-11-18"}, {"hours": "0800-1800"}, {"per_request": "1e400"}, {"noise": "1e-400"},
 ])  # fmt: skip
 def test_rules_that_mean_nothing_are_refused(given):
     with pytest.raises(PlanError):
         house_rules.read_rule(given)
+
+
+def test_a_limit_that_no_float_holds_does_not_break_the_log(folder):
+    """Red before: `privjail limit … --per-day 1e400` was entered, and then neither log nor page could be shown."""
+    house_rules.set_rule(folder, "census", Rule(per_day=Fraction(10**400)))
+    (found,) = search(folder, Filter(what="rule"), None, 1)
+    assert "at most 1e+300 a day" in found.line.details
+    with pytest.raises(PlanError, match="are no hours"):  # red before: no answer any more, but a failure inside
+        within("08:00-18:00+01:00", AT)
+    for day in ("x", "20261118", "2026-02-30"):
+        with pytest.raises(PlanError, match="is no day"):
+            Filter(since=day)
 
 
 def test_wishes_are_granted_or_declined_and_limited(folder):

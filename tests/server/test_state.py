@@ -11,6 +11,7 @@ import pytest
 from privjail.budget.notions import Cost
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.server.ledger.events import VERSION, Event, LedgerError
+from privjail.server.ledger.leases import Held, Lease
 from privjail.server.ledger.state import NOTIONS, RequestEntry, Scope, State
 
 # A notion, and the limit that it is made with: two numbers for (ε, δ), and for Rényi, whose limit is one number.
@@ -134,6 +135,36 @@ def test_one_charge_over_a_limit_takes_all_of_the_release_back() -> None:
     assert totals(state) == [(Fraction(1, 2),)] * 3
     take_back()
     assert totals(state) == [(0,)] * 3 and not state.trees
+
+
+def test_leases_end_with_a_charge_that_needs_what_they_hold_and_stay_if_it_is_refused() -> None:
+    state = state_with("pure", {"dataset": (Fraction(1),)})
+    rest = (Fraction(3, 4),)
+    state.leases.take(Lease(1, "bob", "d", (), rest, rest))
+    before, held = dict(state.leases.open), dict(state.leases.held)
+    half, much = ([("d", (), (Fraction(n, 2),))] for n in (1, 3))
+    with pytest.raises(Held):
+        state.spend("ann", half, {})
+    with pytest.raises(BudgetExceeded, match="limit of the data set"):
+        state.spend("ann", much, {}, ends_leases=True)
+    assert (state.leases.open, state.leases.held) == (before, held)
+
+    take_back = state.spend("ann", half, {}, ends_leases=True)
+    assert not state.leases.open and not state.leases.held and totals(state) == [(Fraction(1, 2),)] * 3
+    take_back()
+    assert (state.leases.open, state.leases.held) == (before, held) and totals(state) == [(0,)] * 3
+
+
+@pytest.mark.parametrize("notion", COMPONENTS)
+def test_a_table_of_a_population_is_counted_as_its_population_is(notion: str) -> None:
+    """Its own entry names no limit, and the limit of some notions says at which order, or with which δ, it counts."""
+    state = state_with(notion, {})
+    table = {**state.datasets["d"].entered, "name": "t", "unit": ["who", 1], "population": "d", "limit": []}
+    state.apply(Event(9, "", table))
+
+    assert state.datasets["t"].notion == state.datasets["d"].notion
+    assert ("dataset", "", "t") in state.limits and state.limits["dataset", "", "t"] is None
+    assert state.allowed("ann", "t") and not state.allowed("eve", "t")
 
 
 @pytest.mark.parametrize("grants, allowed", [(("user",), True), (("group",), True), ((), False)])

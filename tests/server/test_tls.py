@@ -303,6 +303,16 @@ def test_without_tls_a_jail_is_served_on_loopback_only(folder: Any, host: str) -
         start(folder[0], Options(host=host, port=0, insecure_loopback=True))
 
 
+@pytest.mark.parametrize(
+    "host", ["", "a b", "h\n", "127.0.0.1:7443", "https://x", "[::1]", "a,b", "-x", "m\u00fcnchen.example", "x" * 300]
+)
+def test_a_certificate_is_for_a_name_that_can_be_one(tmp_path: Path, host: str) -> None:
+    """Red before: a jail was made whose connection files lead nowhere."""
+    with pytest.raises(DPError, match="is no host name"):
+        JailFolder.init(tmp_path / "jail", [host], "127.0.0.1:1", None)
+    assert not (tmp_path / "jail").exists()
+
+
 def test_tokens_are_in_no_log(jail: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """V-29: neither a good nor a bad token is written down, on either side."""
     _, files = jail

@@ -19,6 +19,7 @@ from .test_wire import nodes_of_many_programs
 from .wire_fixtures import SCHEMA, Held, make_jail, people, quick_folder, served
 
 from privjail import pandas as pd
+from privjail.engines.machine import of_machine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.errors import DPError
 from privjail.server import memory, work
@@ -251,15 +252,35 @@ def test_what_idle_sessions_keep_makes_room_and_refuses_nobody() -> None:
         each.engine.cache.put(("x",), None, 3_000)
     engines = [each.engine for each in others]
     with others[0].lock:  # at work: it is counted as what it may keep, and left alone
+        others[0].running = True
         sessions.make_room(mine)
 
     kept = [each.engine is engine for each, engine in zip(others, engines, strict=True)]
-    assert kept == [True, False, False, True, True]
-    assert mine.engine.cache.limit == 4_000
+    assert kept == [True, False, True, True, True]
+    assert mine.running and mine.engine.cache.limit == 1_000  # never nothing
     for each in others:
-        each.lock.acquire()
+        each.forget_computed()
+        each.running = False
     sessions.make_room(mine)
-    assert mine.engine.cache.limit == 1_000  # never nothing
+    assert mine.engine.cache.limit == 4_000
+
+
+def test_requests_that_wait_do_not_drop_what_idle_sessions_keep() -> None:
+    """Each of fifty analysts found her cache dropped: the others waited, and were counted as what they may keep."""
+    limits = Limits(memory_bytes=64_000_000, cache_bytes_per_session=4_000_000)  # 16,000,000 for all
+    sessions = Sessions(limits, lambda: PolarsEngine(limits.cache_bytes))
+    mine, idle, *waiting = [sessions._open[sessions.open(f"user {i}")] for i in range(50)]
+    engines = [each.engine for each in (idle, *waiting)]
+    for each in (idle, *waiting):
+        each.engine.cache.put(("x",), None, 10)
+    for each in waiting:
+        each.lock.acquire()
+    for each in (*waiting[:7], mine):  # as many as there are workers
+        sessions.make_room(each)
+        assert 10**6 <= each.engine.cache.limit <= 4 * 10**6
+
+    assert [each.engine for each in (idle, *waiting)] == engines
+    assert sum(each.engine.cache.limit for each in (*waiting[:7], mine)) <= 16 * 10**6
 
 
 def test_memory_is_given_back_whatever_becomes_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,6 +302,7 @@ def test_memory_is_given_back_whatever_becomes_of_a_request(monkeypatch: pytest.
             answer = ann.send(plan.ask(plan.count()))
             shown.append(answer[0] if isinstance(answer, tuple) else "answered")
             assert not running.service.sessions.memory._at_work
+            assert not any(session.running for session in running.service.sessions._open.values())
         assert shown == ["answered", "FAILED_PRECONDITION", "INTERNAL"]
 
 
@@ -319,7 +341,7 @@ def test_what_is_no_amount_of_memory_is_refused(given: str) -> None:
 def test_the_limit_of_the_process_counts_as_its_machine() -> None:
     ask = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30));"
-        "from privjail.server.memory import of_machine; print(of_machine())"
+        "from privjail.engines.machine import of_machine; print(of_machine())"
     )
     found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=ENV, check=True)
-    assert int(found.stdout) == 2**30 < memory.of_machine()
+    assert int(found.stdout) == 2**30 < of_machine()

@@ -83,7 +83,9 @@ def make_jail(folder: Path, tables: dict[str, Held], users: tuple[str, ...] = ("
     for name, held in tables.items():
         path = folder / f"{name}.csv"
         path.write_text(as_csv(held.frame), encoding="utf-8")
-        jail.add_dataset(name, str(path), held.schema, list(held.budget), held.notion, held.unit)
+        jail.add_dataset(
+            name, str(path), held.schema, list(held.budget), held.notion, held.unit, overlap_reason="a test"
+        )
         for user in users:
             jail.grant(user, name, list(held.budget), group=False, reason=None)
     jail.ledger.close()

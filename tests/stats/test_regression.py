@@ -78,7 +78,7 @@ FAST = [
 ]
 SLOW = [
     *FAST,
-    *[(linear, FLAT, {"n": n, "scale": s, "normal": k}) for n, s in ((300, 1), (1000, 10), (10_000, 60)) for k in (0, 1)],
+    *[(linear, FLAT, {"n": n, "scale": s, "normal": k}) for n, s in ((300, 1), (1000, 7), (10_000, 60)) for k in (0, 1)],
     *[(logistic, STEEP, {"n": n, "scale": s, "normal": k}) for n, s in ((3000, 0.3), (20_000, 3)) for k in (0, 1)],
 ]  # fmt: skip
 

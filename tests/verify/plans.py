@@ -24,6 +24,7 @@ from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.cut import Cut
 from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.key_counts import KeyCounts
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import Filter, keep
 from privjail.ops.columns.function import Function
 from privjail.ops.rows.group_head import GroupHead
@@ -47,6 +48,7 @@ from privjail.ops.numbers.vector_sum import VectorSum
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.columns.recode import Recode
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
@@ -57,6 +59,7 @@ from privjail.ops.columns.text import Concat, Text
 from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan import domain as d
+from privjail.plan.expr import column_steps
 from privjail.plan.node import Lit, Node, children, micros
 from privjail.plan.rows import Rows
 from privjail.release import Query
@@ -115,10 +118,18 @@ class Plans:
     def step(self) -> None:
         pick = self.pick
         rows, columns = pick.choice(self.tables[-3:])
-        kind = pick.randrange(14 if self.source.dataset.population else 11)
-        if kind > 10:
-            rows, columns = self.persons_step(kind - 1, rows, columns)
+        kind = pick.randrange(19 if self.source.dataset.population else 12)
+        if kind == 11:
+            rows, columns = self.append(rows, columns)
+        elif kind > 14:
+            rows, columns = self.pair(rows, columns)
+        elif kind > 11:
+            rows, columns = self.persons_step(kind - 2, rows, columns)
         elif kind == 10:
+            if any(
+                each.kind == "lookup" for step in steps_above(rows) for e in step.inputs for each in column_steps(e)
+            ):
+                raise DPError("the checker has no place for a sample of rows that another table chose")
             rows = Sample(rows, Fraction(1, pick.randint(1, 9)), pick.choice("ab"))
         elif kind < 4:
             condition = self.condition(columns)
@@ -172,6 +183,37 @@ class Plans:
         if kind == 11 and pick.random() < 0.6:
             rows = keep(rows, self.known(found))
         return rows, {**columns, name: found[name]}
+
+    def append(self, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
+        """Another table of the plan below this one; what one of them lacks, or has in another type, is missing there."""
+        other, theirs = self.pick.choice(self.tables)
+        made = Append(rows, other)
+
+        def column(name: str) -> Any:
+            try:
+                return Appended(made, columns[name], theirs[name])
+            except DPError:
+                return Appended(made, columns[name], None)
+
+        return made, {name: column(name) for name in columns}
+
+    def pair(self, rows: Rows, columns: dict[str, Any]) -> tuple[Rows, dict[str, Any]]:
+        """Each row with all rows of the same person in another table of the plan."""
+        pick, owner = self.pick, rows.base.owner()
+        other, theirs = pick.choice(self.tables)
+        if pick.random() < 0.3:
+            other, theirs = self.persons, {name: Column(self.persons, name) for name, _ in PERSONS}
+        there = other.base.owner()
+        if owner is None or there is None:
+            raise DPError("these rows have no owner")
+        if other.base.edits is None or pick.random() < 0.3:
+            other, theirs = self.into(GroupHead(other, there, pick.randint(1, 2)), theirs)
+            there = other.base.owner()
+        keys = ((owner, columns["n"]), (there, theirs["n"])) if pick.random() < 0.3 else ((owner,), (there,))
+        pairs = Pairs(rows, keys[0], other, keys[1], pick.choice(("inner", "left")))
+        names = [name for name in theirs if name not in ("who", "n")]
+        found = {name: Paired(pairs, theirs[name]) for name in pick.sample(names, 3)}
+        return pairs, {**self.into(pairs, columns)[1], **found}
 
     def known(self, columns: dict[str, Any]) -> Any:
         """A condition on columns that a table of persons has."""
@@ -308,6 +350,8 @@ class Plans:
         if kind == 2:
             return VectorSum(rows, tuple(self.row(columns)))
         keys = tuple(self.label(columns) for _ in range(pick.choice((0, 0, 1, 1, 2))))
+        if any(key.inputs and each.kind == "lookup" for key in keys for each in column_steps(key)):
+            raise DPError("the checker refutes elements of groups by what is computed from a looked-up column")
         value = None
         if kind > 4:
             value = self.number(columns)
@@ -422,6 +466,15 @@ class Plans:
                 raise DPError("again") from None
 
         return self.tried(safe, 20)
+
+
+def steps_above(rows: Rows) -> list[Rows]:
+    """The filters and sorts of a base that made these rows."""
+    found = []
+    while rows.parent is not None and not rows.starts_base:
+        found.append(rows)
+        rows = rows.parent
+    return found
 
 
 def certified(seed: int) -> dict[str, Any] | None:

@@ -178,7 +178,7 @@ def test_over_the_wire(at: Auditor) -> None:
 
 # -- our examples
 
-WITHOUT_DATA = ("adult", "census", "encrypted_demo", "local_figures", "local_paper", "patients")
+WITHOUT_DATA = ("adult", "census", "encrypted_demo", "hospital", "local_figures", "local_paper", "patients")
 OURS: dict[str, list[str]] = {
     "diffpid3": ["--depth", "1", "--eps", "20"], "local_figures": ["--out", "figures", "--runs", "10"], "session": [],
 }  # fmt: skip
@@ -210,14 +210,23 @@ def test_our_examples_are_cleared(at: Auditor, name: str) -> None:
 def test_the_analyst_of_the_demo_is_cleared(at: Auditor, tmp_path: Path) -> None:
     sys.path.insert(0, str(EXAMPLES))
     import census
+    import hospital
 
     census.write_files(str(tmp_path))
     files = [tmp_path / "schema.json", tmp_path / "test.csv"]
-    data = {"census": Given(census.SCHEMA, budget=(2,))}
+    tables = {
+        "patients": Given(hospital.SCHEMAS["patients"], "patient", 1, population="hospital"),
+        "stays": Given(hospital.SCHEMAS["stays"], "patient", None, population="hospital", keys=("stay",)),
+        "diagnoses": Given(
+            hospital.SCHEMAS["diagnoses"], None, None, population="hospital", links=("stay=stays.stay",)
+        ),
+    }
+    data = {"census": Given(census.SCHEMA, budget=(2,)), **tables}
     report = audit(EXAMPLES / "demo.py", ["--analyst", "x"], data=data, files=files, neighbours=2, within=at)
 
     assert report.clean, report.leaks
     assert report.releases == report.checked > 15
+    assert "census" in report.datasets and any("diagnoses" in each for each in report.datasets), report.remarks
 
 
 # -- the parts
@@ -309,7 +318,7 @@ def test_a_jail_may_hold_data_sets_without_a_schema(tmp_path: Path) -> None:
     file.write_text("n,free,c\n1,x,a\n")
     jail = JailFolder.init(tmp_path / "jail", ["localhost"], "127.0.0.1:0", None)
     jail.add_dataset("people", str(file), {k: SCHEMA[k] for k in "nc"}, [1], "pure", (None, 1))
-    jail.add_dataset("bare", str(file), {}, [1], "pure", (None, 1))
+    jail.add_dataset("bare", str(file), {}, [1], "pure", (None, 1), overlap_reason="a test")
     jail.ledger.close()
     program = tmp_path / "program.py"
     program.write_text(

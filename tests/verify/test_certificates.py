@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pandas
 import privjail as pj
 from privjail import pandas as pd
 from privjail import session
-from privjail.verify.certificate import schema_hash
+from privjail.mechanisms.laplace import Laplace
+from privjail.plan.node_table import NodeTable
+from privjail.release import Query
+from privjail.verify.certificate import HOLE, of, schema_hash
 from privjail.verify.checker import check
 from tests.server.wire_fixtures import Held, connected, make_jail, people, quick_folder, served
 
@@ -122,3 +126,19 @@ def test_over_the_wire(notion: str) -> None:
     report = check(certificates.last)
 
     assert report.verdict == "ok", report.problems
+
+
+def test_a_certificate_made_again_is_the_same_and_text_of_a_program_is_no_part_of_its_form(
+    df: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said of a node is kept as text, with holes for the numbers of its inputs: also where little is kept."""
+    odd = df[df["note"].isin([HOLE, '"]}}', "\\"])]
+    query = Query((odd["age"] * 2).sum()._value, Laplace(Fraction(1)))
+    first, again = of(query), of(query)
+    first["nodes"][0]["claims"].clear()
+    assert of(query) == again != first
+    assert check(again).verdict == "ok" and HOLE in json.dumps(again).replace('\\"', '"')
+    for name, most in (("MOST_TEXTS", 1), ("LONGEST_TEXT", 10)):
+        monkeypatch.setattr(f"privjail.verify.certificate.{name}", most)
+        monkeypatch.setattr("privjail.verify.certificate._TEXTS", NodeTable())
+        assert of(query) == again

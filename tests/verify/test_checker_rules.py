@@ -10,23 +10,46 @@ from typing import Any
 
 import pytest
 
-from privjail.verify.checker import people, numbers, rows
+from privjail.budget.notions import ZCDP
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.ops.columns.arithmetic import Arithmetic
+from privjail.ops.columns.carried import Carried
+from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.norms import RowScale, Truncate
+from privjail.ops.numbers.vector_sum import VectorSum
+from privjail.ops.rows import source as library
+from privjail.ops.rows.slice import Slice
+from privjail.plan.domain import FloatDomain
+from privjail.plan.node import Lit
+from privjail.release import Query
+from privjail.verify import certificate
+from privjail.verify.checker import check, people, numbers, rows
 from privjail.verify.checker.cells import Cell, Step
-from privjail.verify.checker.charges import exclude_each_other, exclusive
+from privjail.verify.checker.certificate import Certificate
+from privjail.verify.checker.charges import above_shared_partitions, exclude_each_other, exclusive
 from privjail.verify.checker.columns import Column, row_wise_column
-from privjail.verify.checker.distances import LinearForm, largest, largest_euclidean, maximum, plus, times
+from privjail.verify.checker.distances import (
+    MOST_VERTICES,
+    LinearForm,
+    largest,
+    largest_euclidean,
+    maximum,
+    plus,
+    times,
+)
 from privjail.verify.checker.domains import Domain
-from privjail.verify.checker.verdict import CannotCheck, Refuted
+from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 
 ALL = Cell(0)
 KOBE, NARA = (ALL.extended(Step(0, 1, city)) for city in ("Kobe", "Nara"))
 OLD = ALL.extended(Step(0, 2, "old"))
-OLD_IN_KOBE = KOBE.extended(Step(0, 2, "old"))
+OLD_IN_KOBE, TALL_IN_KOBE = (KOBE.extended(Step(0, by, key)) for by, key in ((2, "old"), (3, "tall")))
 ELSEWHERE = Cell(1)
 
 
 def form(**coefficients: int) -> Any:
-    named = {"all": ALL, "kobe": KOBE, "nara": NARA, "old": OLD, "old_in_kobe": OLD_IN_KOBE, "elsewhere": ELSEWHERE}
+    named = {"all": ALL, "kobe": KOBE, "nara": NARA, "old": OLD, "old_in_kobe": OLD_IN_KOBE,
+             "tall_in_kobe": TALL_IN_KOBE, "elsewhere": ELSEWHERE}  # fmt: skip
     constant = Fraction(coefficients.pop("constant", 0))
     return (LinearForm(constant, {named[name]: Fraction(c) for name, c in coefficients.items()}),)
 
@@ -38,6 +61,7 @@ def form(**coefficients: int) -> Any:
         (form(kobe=2, old=3), 5),  # or in both: these are two partitions
         (form(all=1, kobe=2, nara=3, constant=10), 14),
         (form(kobe=2, old_in_kobe=5, nara=6), 7),
+        (form(old_in_kobe=2, tall_in_kobe=3), 5),  # two partitions of a part
         (form(all=1, elsewhere=4), 5),
         (maximum([form(kobe=2), form(nara=9)]), 9),
         (plus(form(kobe=2), maximum([form(kobe=1), form(nara=2)])), 3),
@@ -95,6 +119,14 @@ def test_cells_that_do_not_exclude_each_other_are_charged_above(cells: set[Cell]
 
 
 DATA = rows.data_set(0, 0, 0, Fraction(1))
+
+
+@pytest.mark.parametrize("rows_of_a_unit, charged", [(1, OLD_IN_KOBE), (2, ALL), (inf, ALL)])
+def test_a_unit_that_can_be_in_two_parts_is_charged_above_them(rows_of_a_unit: Any, charged: Cell) -> None:
+    """V-56: as soon as it has two rows."""
+    checked = Certificate([], [], [rows.data_set(0, 0, 0, rows_of_a_unit)])
+
+    assert above_shared_partitions(OLD_IN_KOBE, checked) == charged
 
 
 def test_slices_of_slices_are_one_operation() -> None:
@@ -199,6 +231,21 @@ def test_counts_and_sums() -> None:
         numbers.tally(DATA, [replace(age, domain=Domain("Int64", True))], None)
 
 
+@pytest.mark.parametrize("rows_of_a_person, partition", [(1, (5, 6)), (2, (0, 9))])
+def test_groups_by_what_is_looked_up_are_groups_of_persons_where_each_has_one_row(
+    rows_of_a_person: int, partition: tuple[int, int]
+) -> None:
+    """V-11: where a person has several rows there, rows of hers here may be in several groups."""
+    there = rows.data_set(5, 1, 0, Fraction(rows_of_a_person))
+    sex = Column(6, "column", [there, "sex"], Domain("category", True, labels=("F", "M")), 5)
+    found = Column(9, "lookup", [[], there, [], sex], sex.domain, 0)
+
+    assert numbers.divided(0, found) == partition
+    assert numbers.tally(DATA, [found], None).element_distance(1)[0].coefficients == {
+        ALL.extended(Step(*partition, "M")): 1
+    }
+
+
 @pytest.mark.parametrize("value, type_, exponent", [
     (2**30 - 1, "Int64", 0), (2**30, "Int64", 1), (2**31 - 1, "Int64", 1), (2**63 - 1, "Int64", 34),
     (1, "Float64", -29), (Fraction(1, 2), "Float64", -30), (Fraction(3, 4), "Float64", -30), (Fraction(3, 8), "Float64", -31),
@@ -240,3 +287,80 @@ def test_quantile_scores_all_move_at_once() -> None:
 def test_the_euclidean_norm_of_a_maximum_takes_the_larger_form() -> None:
     assert isclose(largest_euclidean([maximum([form(kobe=2), form(kobe=3)]), form(kobe=4)]), 5)
     assert largest_euclidean([(LinearForm(inf, {}),)]) == inf
+
+
+def test_the_euclidean_norm_of_very_many_groups_needs_no_search() -> None:
+    """There are more of them than combinations would be tried."""
+    groups = [(LinearForm(Fraction(0), {ALL.extended(Step(0, 1, i)): Fraction(3)}),) for i in range(MOST_VERTICES + 1)]
+
+    assert largest_euclidean(groups) == 3
+    with pytest.raises(CannotCheck, match="combinations"):
+        largest_euclidean([maximum([group, form(all=1)]) for group in groups])
+
+
+def test_columns_in_a_list_are_inputs_too():
+    left, right = (Column(i, "column", [], Domain("Float64", False, -1.0, 2.0), 7) for i in (1, 2))
+    made = row_wise_column(3, "dot", [[left, right], [1.0, 2.0]], Domain("Float64", False))
+
+    assert made.inputs == (left, right) and made.base == 7 and made.with_ancestors == (left, right, made)
+
+
+def test_a_weighted_sum_lies_between_its_lowest_and_its_highest_products():
+    from privjail.verify.checker.norms import dot_results
+
+    left, right = (Column(i, "column", [], Domain("Float64", False, -1.0, 2.0), 7) for i in (1, 2))
+    found = dot_results([left, right], [3.0, -1.0])
+
+    assert found[:2] == [-5.0, 7.0]
+
+
+def test_a_claim_that_is_larger_than_need_be_is_remarked_on_and_a_rounding_is_not():
+    report = Report()
+    for claimed, needed in ((2, 2), (1 + Fraction(1, 2**30), 1), (0, 0)):
+        report.require("the distance", Fraction(claimed), Fraction(needed))
+    assert report.larger == []
+    for claimed, needed in ((3, 2), (Fraction(1, 2**40), 0)):
+        report.require("the distance", Fraction(claimed), Fraction(needed))
+    assert len(report.larger) == 2 and report.verdict == "ok"
+    report.require("the distance", Fraction(0), Fraction(-1, 2))
+    assert len(report.larger) == 3
+
+
+def sum_of_short_rows(carried: bool) -> dict[str, Any]:
+    """The certificate of a sum of rows that are at most 1 long: of a data set, or of its first rows."""
+    x, y = (library.Column(PLANE, name) for name in "xy")
+    scale = RowScale((x, y), Lit.of(1.0), "2")
+    short = [Truncate(Arithmetic("*", each, scale)) for each in (x, y)]
+    rows_ = Slice(PLANE, None, 5) if carried else PLANE
+    columns = tuple(Carried(rows_, each) for each in short) if carried else tuple(short)
+    return of_a_release(VectorSum(rows_, columns))
+
+
+def of_a_release(value: Any) -> dict[str, Any]:
+    asked = Query(value, Gaussian(rho=Fraction(1)))
+    return certificate.of(asked, {PLANE.cells[0]: ZCDP()})
+
+
+OPEN = (
+    ("x", FloatDomain(False, -3.0, 3.0)),
+    ("y", FloatDomain(False, -3.0, 3.0)),
+    ("z", FloatDomain(False, 0.0, None)),
+)
+PLANE = library.Source(library.Dataset("plane", "plane", OPEN, library.Unit()))
+
+
+@pytest.mark.parametrize("carried", [False, True])
+def test_a_short_row_is_as_short_among_the_first_rows(carried: bool) -> None:
+    """The columns of a row keep their common length where they are carried together."""
+    made = sum_of_short_rows(carried)
+
+    assert Fraction(made["release"]["noise"]["sensitivity"]) <= (2 if carried else 1)
+    assert check(made).verdict == "ok", check(made)
+
+
+def test_a_product_with_a_factor_that_has_no_bound_is_as_long_as_it_is_clipped() -> None:
+    """Factors without bounds have no length to multiply."""
+    x, z = library.Column(PLANE, "x"), library.Column(PLANE, "z")
+    made = [Truncate(Clip(Arithmetic("*", u, z), Lit.of(-1.0), Lit.of(1.0))) for u in (x, z)]
+
+    assert check(of_a_release(VectorSum(PLANE, tuple(made)))).verdict == "ok"

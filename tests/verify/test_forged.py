@@ -21,8 +21,9 @@ AGE = {"type": "Int64", "null": False, "range": ["0", "100"]}
 
 
 def signed(made: Made) -> Made:
+    told = ("columns", "unit", "population", "keys")
     for each in made["data sets"]:
-        public = json.dumps({"columns": each["columns"], "unit": each["unit"]}, sort_keys=True)
+        public = json.dumps({name: each[name] for name in told if name in each}, sort_keys=True)
         each["schema"] = hashlib.sha256(public.encode()).hexdigest()
     return made
 

@@ -116,6 +116,22 @@ def test_a_look_at_other_rows_may_find_none(k: int, null: bool) -> None:
         assert bool(refused) is not told
 
 
+@pytest.mark.parametrize("k, inside", [(-3, False), (-2, True), (1, True), (2, False)])
+def test_a_look_at_rows_that_are_not_in_the_window_is_refuted(k: int, inside: bool) -> None:
+    """V-23: the window counts how far the rows move that are in it, and nothing counts the others."""
+    made = sum_of(AGE, "700")
+    window = {"distance": "7", "factor": "7", "cap": None, "edits": "7", "most": None, "cells": [0]}
+    lag = {"kind": "lag", "fields": [{"node": 2}, {"node": 1}, k], "claims": {"domain": {**AGE, "null": True}}}
+    told = {**made["nodes"][2], "fields": [{"node": 2}, [], {"node": 3}]}
+    told["claims"]["monotone"] = False
+    made["nodes"][2:] = [{"kind": "window", "fields": [{"node": 0}, 1, 2], "claims": window}, lag, told]
+    made["release"]["value"] = 4
+    report = check(made)
+
+    assert report.verdict == ("ok" if inside else "refuted"), report
+    assert inside or "outside of its window" in report.problems[0]
+
+
 @pytest.mark.parametrize("wide", [0, 1])
 def test_columns_of_different_rows_are_not_put_together(wide: int) -> None:
     """V-17: a column of the data set beside one of its first rows would pair rows that do not belong together."""
@@ -260,6 +276,18 @@ def test_what_is_not_charged_at_all_is_refuted() -> None:
     made = sum_of(AGE, "100")
     made["release"]["charges"] = []
     assert "not charged" in check(made).problems[0]
+
+
+def test_a_charge_where_none_is_due_is_remarked_on() -> None:
+    made = sum_of(AGE, "100")
+    made["nodes"][0]["claims"] |= {"inserted": "1", "deleted": "0"}
+    assert check(made).larger == []
+    made["data sets"].append(json.loads(json.dumps(made["data sets"][0])))
+    made["cells"].append({"data set": 1})
+    made["release"]["charges"].append([1, ["1"]])
+    report = check(made)
+
+    assert (report.verdict, report.larger) == ("ok", ["release: charges"])
 
 
 @pytest.mark.parametrize(

@@ -109,3 +109,65 @@ def test_a_sample_of_users_with_two_rows_lies_where_its_rows_do() -> None:
 
     assert not any("sample" in cell for cell in made["cells"])
     assert check(made).verdict == "ok"
+
+
+@pytest.mark.filterwarnings("ignore")  # that such a sample costs as much as all rows
+@pytest.mark.parametrize("most, verdict", [(1, "ok"), (2, "refuted")])
+def test_a_sample_of_users_with_two_rows_is_no_cell(most: int, verdict: str) -> None:
+    """Not even beside others: two coins decide about such a user, and the ledger would count one."""
+    frame = pandas.DataFrame({"age": [30, 77], "city": ["Kobe", "Nara"], "height": [1.5, 1.7], "who": ["a", "b"]})
+    schema = {**SCHEMA, "who": {"type": "string"}}
+    visits = pd.from_frame(frame, "visits", schema, unit="who", max_rows_per_unit=most)
+    made = certificate(visits)
+    made["cells"].append({"of": 0, "sample": 0, "rate": "1/10", "tag": "any"})
+    of(made, "tally")["claims"]["cells"].append(len(made["cells"]) - 1)
+
+    assert check(made).verdict == verdict, check(made)
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+@pytest.mark.parametrize("filters, has_a_part", [(63, True), (64, False), (65, False)])
+def test_a_sample_below_the_deepest_cells_lies_where_its_rows_do(df: Any, filters: int, has_a_part: bool) -> None:
+    """Each filter divides the cell of the one before; 64 deep is the end, for a sample too."""
+    for i in range(filters):
+        df = df[df["age"] > i]
+    made = certificate(df.sample(frac=0.1))
+
+    assert any("sample" in cell for cell in made["cells"]) is has_a_part
+    assert check(made).verdict == "ok", check(made)
+
+
+@pytest.fixture
+def hospital() -> Any:
+    people = pj.population("people of two tables")
+    patients = pandas.DataFrame({"who": [1, 2], "age": [30, 77]})
+    notes = pandas.DataFrame({"who": [1, 2], "code": ["a", "b"]})
+    numbers, codes = {"type": "Int64", "range": [0, 120]}, {"type": "category", "categories": ["a", "b"]}
+    one, two = {"who": {"type": "Int64"}, "age": numbers}, {"who": {"type": "Int64"}, "code": codes}
+    return (
+        pd.from_frame(patients, "patients", one, unit="who", max_rows_per_unit=1, population=people),
+        pd.from_frame(notes, "notes", two, unit="who", max_rows_per_unit=1, population=people),
+    )
+
+
+@pytest.mark.parametrize("code", [None, "a"])
+def test_rows_of_whoever_is_in_a_sample_are_not_a_part_of_that_sample(
+    hospital: Any, code: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coins would decide once in the cells of the sample, and once in those of the rows that look into it."""
+    patients, notes = hospital
+    notes = notes if code is None else notes[notes["code"] == code]
+    made = certificate(notes[notes["who"].isin(patients["who"])])
+    assert check(made).verdict == "ok", check(made)
+
+    monkeypatch.setattr("privjail.ops.rows.lookup.drawn", lambda rows: False)  # the library refuses this
+    monkeypatch.setattr("privjail.ops.rows.filter._of_persons_in", drawn_again)
+    forged = certificate(notes[notes["who"].isin(patients.sample(frac=0.1)["who"])])
+    assert any("sample" in cell for cell in forged["cells"])
+    assert check(forged).verdict == "refuted"
+
+
+def drawn_again(rows: Any, found: Any) -> Any:
+    """The cells of rows whose person is in a sample, as if the sample were a part of them."""
+    (cell,), (drawn,) = rows.cells, found.other.cells
+    return (type(cell)(cell, drawn.partition, drawn.key),)

@@ -112,6 +112,10 @@ NARROW = {
         "arithmetic", ["%", column("Float64", 0.0, 100.0), column("Float64", 7.0, 7.0)], Domain("Float64", False, 0.0, 6.0)),
     "a remainder of a whole number and a float": (
         "arithmetic", ["%", column("Int64", 0, 100), column("Float64", 7.0, 7.0)], Domain("Float64", False, 0.0, 6.0)),
+    "a remainder by a label": (
+        "arithmetic", ["%", column("Int64", 0, 100), column("category", labels=(0.37,))], Domain("Float64", False, -1.0, 0.3)),
+    "a remainder by a label below 0": (
+        "arithmetic", ["%", column("Int64", 0, 100), column("category", labels=(-0.37,))], Domain("Float64", False, -0.3, 1.0)),
     "edges that fall": (
         "cut", [column("Int64", 0, 100), [100, 50, 0], ["a", "b"], 1, 0], Domain("category", True, labels=("a", "b"))),
     "one label for two intervals": (
@@ -131,6 +135,34 @@ def test_a_domain_that_an_earlier_checker_took_is_not_ok(name: str) -> None:
 
 def test_another_version_is_not_read() -> None:
     assert check(sum_of(AGE, "100") | {"privjail certificate": 2}).verdict == "cannot check"
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_only_private_numbers_are_released(node: int) -> None:
+    made = sum_of(AGE, "100")
+    made["release"]["value"] = node
+    report = check(made)
+
+    assert (report.verdict, report.problems) == ("refuted", ["release: only private numbers are released"])
+
+
+@pytest.mark.parametrize(
+    "kind, fields, says",
+    [
+        ("sort", [3], "rows by sort"),
+        ("filter", [{"node": 0}, {"node": 0}], "rows by filter"),
+        ("scale", [{"node": 0}, {"fraction": "2"}], "numbers by scale"),
+        ("carried", [{"node": 0}, {"node": 1}], "a column by carried"),
+        ("lookup", [{"node": 0}], "a column by lookup"),
+    ],
+)
+def test_a_node_with_fields_that_no_rule_knows_cannot_be_checked(kind: str, fields: list[Any], says: str) -> None:
+    made = sum_of(AGE, "100")
+    claims = {**made["nodes"][0]["claims"], **made["nodes"][1]["claims"], **made["nodes"][2]["claims"]}
+    made["nodes"].insert(2, {"kind": kind, "fields": fields, "claims": claims})
+    report = check(made)
+
+    assert report.verdict == "cannot check" and says in report.problems[0], report
 
 
 @pytest.mark.parametrize("kind, fields", [("logic", ["&", column("boolean"), column("Int64", 0, 1)]),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from privjail.errors import PlanError
 from privjail.verify.checks import published
 from privjail.verify.checks.published import CASES, OPENDP, Case, Finding, environment, judged
 from privjail.verify.report import Findings, verified_page
@@ -53,10 +54,24 @@ def test_a_judge_can_say_no() -> None:
     wide = [[3.0 * (-1) ** i for i in range(100)]] * 2
     flips = [[0] * 2900 + [1] * 50 + [2] * 50, [1] * 1500 + [2] * 1500]
 
-    assert not published.black_box({"epsilon": 1.0, "outputs": fair}).refuted
-    assert not published.threshold({"epsilon": 1.0, "delta": 0.0049, "outputs": honest}).refuted
-    assert not published.gaussian({"epsilon": 10.0, "delta": 1e-5, "sigma": 3.0, "outputs": wide}).refuted
-    assert published.noisy_max({"rho": 0.5, "outputs": flips}).refuted  # it follows neither law
+    assert not published.black_box({"epsilon": 1.0, "samples": 3000, "rounds": zip(*fair, strict=True)}).refuted
+    assert not published.threshold({"epsilon": 1.0, "delta": 0.0049, "rounds": zip(*honest, strict=True)}).refuted
+    assert not published.gaussian(
+        {"epsilon": 10.0, "delta": 1e-5, "sigma": 3.0, "rounds": zip(*wide, strict=True)}
+    ).refuted
+    assert published.noisy_max({"rho": 0.5, "rounds": zip(*flips, strict=True)}).refuted  # it follows neither law
+
+
+def test_the_auditor_reads_no_further_than_it_must() -> None:
+    rounds = iter([(i % 2, 2 + i % 2) for i in range(6000)])  # never the same output on both inputs
+
+    assert published.black_box({"epsilon": 1.0, "samples": 6000, "rounds": rounds}).refuted
+    assert len(list(rounds)) > 4500
+
+
+def test_a_package_that_ends_too_early_is_not_cleared() -> None:
+    with pytest.raises(PlanError, match="came"):
+        published.black_box({"epsilon": 1.0, "samples": 6000, "rounds": iter([(0, 0)] * 3000)})
 
 
 def test_what_cannot_be_installed_is_said_and_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +109,9 @@ def test_the_reported_claim_on_noisy_max_is_not_what_opendp_runs_v12() -> None:
             law = closed_forms.permute_and_flip(scores, GAMMA, ball_decay)
             outputs.append([i for i, p in law.items() for _ in range(round(3000 * float(p)))])
     least = min(map(len, outputs))
-    found = published.noisy_max({"rho": float(Fraction(1, 2)), "outputs": [x[-least:] for x in outputs]})
+    found = published.noisy_max(
+        {"rho": float(Fraction(1, 2)), "rounds": zip(*(x[-least:] for x in outputs), strict=True)}
+    )
 
     assert found.refuted and "permute and flip" in found.found
     assert OPENDP[0].startswith("opendp==")

@@ -32,9 +32,11 @@ PACKAGES = ("pytest", "_pytest.assertion.rewrite", "hypothesis", "hypothesis.str
 FACES = ("privjail.pandas", "privjail.numpy", "privjail.server.server", "privjail.engines.polars.engine",
          "privjail.engines.reference", "privjail.engines.sql.duckdb", "privjail.verify.certificate",
          "privjail.statistics.mean", "privjail.rehearsals.stage", "privjail.curator.folder")  # fmt: skip
-SECONDS = 90  # of the processor, for the tests of one change: one that runs so long is noticed, too
+SECONDS = 150  # of the processor, for the tests of one change: one that runs so long is noticed, too
+ENOUGH = 25.0  # after so many no further test is begun, so that an unchanged library does not come near that limit
 STUCK = 6000  # looks at a child, a tenth of a second apart, without any work done in between
 EXAMPLES = 12  # of a property, on the first try
+DUCKDB = "[duckdb"
 
 Code = types.CodeType
 
@@ -172,9 +174,11 @@ def _work_of(child: int) -> int:
 class Chosen:
     """A plugin of pytest: runs the chosen tests in their order, stops at the first that fails, and notes times."""
 
-    def __init__(self, wanted: list[str] | None, examples: int | None) -> None:
+    def __init__(self, wanted: list[str] | None, examples: int | None, seconds: float = 60.0) -> None:
+        self.until = time.process_time() + seconds  # no test is begun later
         self.order = None if wanted is None else {name: i for i, name in enumerate(wanted)}
         self.examples = examples
+        self.only = ""
         self.failed: str | None = None
         self.passed: dict[str, float] = {}
         self.bad: set[str] = set()
@@ -185,6 +189,7 @@ class Chosen:
         if self.order is not None:
             order = self.order
             items[:] = sorted([i for i in items if i.nodeid in order], key=lambda i: order[i.nodeid])
+        items[:] = [i for i in items if self.only in i.nodeid]
         for item in items:
             fewer(getattr(item, "obj", None), self.examples)
 
@@ -193,6 +198,10 @@ class Chosen:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.context(nodeid)
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        if time.process_time() > self.until:
+            item.session.shouldstop = "no time is left"
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -204,7 +213,7 @@ class Chosen:
 
 def fewer(test: Any, examples: int | None) -> None:
     """A property is tried on the same examples every time, and nothing is done to make a failure shorter."""
-    from hypothesis import Phase, settings
+    from hypothesis import HealthCheck, Phase, settings
 
     test = getattr(test, "__func__", test)
     chosen = getattr(test, "_hypothesis_internal_use_settings", None)
@@ -212,27 +221,33 @@ def fewer(test: Any, examples: int | None) -> None:
         most = chosen.max_examples if examples is None else min(chosen.max_examples, examples)
         phases = (Phase.explicit, Phase.generate)
         test._hypothesis_internal_use_settings = settings(
-            chosen, max_examples=most, derandomize=True, database=None, phases=phases, print_blob=False
-        )
+            chosen, max_examples=most, derandomize=True, database=None, phases=phases, print_blob=False,
+            deadline=None, suppress_health_check=list(HealthCheck),
+        )  # fmt: skip
 
 
-def pytest_run(files: list[str], chosen: Chosen, stop: bool) -> None:
+def pytest_run(files: list[str], chosen: Chosen, stop: bool, marked: str = "not slow") -> None:
     import pytest
 
-    options = ["-q", "--no-header", "--tb=no", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist",
+    options = ["-q", "--no-header", "--tb=no", "-m", marked, "-p", "no:cacheprovider", "-p", "no:xdist",
                "-p", "no:randomly", "-p", "no:cov", "-p", "no:playwright", "-p", "no:anyio",
                "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
     pytest.main([*options, *(["-x"] if stop else []), *files], plugins=[chosen])
 
 
 def noticed(mutant: Mutant | None, tests: list[str], examples: int | None, live: bool) -> dict[str, Any]:
-    """In a child: make the change and run these tests. ``live``: the library is imported already."""
+    """In a child: make the change and run these tests. ``live``: the library is imported already.
+
+    A whole file stands for its tests on DuckDB, which are slow, so that it is not known which lines they run.
+    """
     if mutant is not None and not live:
         sys.meta_path.insert(0, ChangedFile(mutant))
     elif mutant is not None and not exchange(mutant):
         return {"by": None, "again": True}
-    chosen = Chosen(tests, examples)
-    pytest_run(list(dict.fromkeys(test.split("::")[0] for test in tests)), chosen, stop=True)
+    files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+    chosen = Chosen(None if files == tests else tests, examples, ENOUGH)
+    chosen.only = DUCKDB if files == tests else ""
+    pytest_run(files, chosen, stop=True, marked="slow" if files == tests else "not slow")
     if chosen.broken and not chosen.failed:
         chosen.failed = "(the tests cannot be imported)"
     return {"by": chosen.failed, "ran": len(chosen.passed)}

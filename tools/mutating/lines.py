@@ -12,15 +12,15 @@ from mutating.forks import EXAMPLES, Chosen, in_child, pytest_run
 
 KEPT = HOME / "build" / "mutants-lines.json"
 LOG = HOME / "build" / "mutants.log"
-SECONDS = 400  # of the processor, for one file of tests; the tests that were run until then are known
-LONGEST = 15.0  # a test that takes longer is never run
+SECONDS = 150.0  # of the processor, for one file of tests; the tests that were run until then are known
+LONGEST = 6.0  # a test that takes longer is never run: on more examples it would take too long
 
 
 def measured(file: str) -> dict[str, Any]:
     """In a child: run a file of tests, and note the lines of ours that each test runs."""
     import coverage
 
-    chosen = Chosen(None, EXAMPLES)
+    chosen = Chosen(None, EXAMPLES, SECONDS)
     cover = coverage.Coverage(data_file=None, include=[f"{ROOT}/*"], config_file=False, concurrency=["thread"])
     chosen.context = cover.switch_context
     spent = resource.getrusage(resource.RUSAGE_SELF)
@@ -58,7 +58,7 @@ def know(files: list[str]) -> dict[str, dict[str, Any]]:
     for file in files:
         if kept.get(file, {}).get("digest") == digest(file):
             continue
-        found = in_child(lambda file=file: measured(file), SECONDS)  # type: ignore[misc]
+        found = in_child(lambda file=file: measured(file), 2 * SECONDS)  # type: ignore[misc]
         if found is None or "failed" in found:
             say(f"{file}: its lines could not be measured ({found})")
             found = {"tests": {}, "lines": {}, "sources": {}, "bad": [], "cpu": 0.0}

@@ -9,7 +9,7 @@ from typing import Any
 
 from mutating.changes import HOME, Mutant
 
-KEPT = HOME / "build" / "mutants.jsonl"
+KEPT = HOME / "tools" / "mutants_found.jsonl"  # beside the page: a later run goes on from it
 EQUIVALENT = HOME / "tools" / "equivalent_mutants.txt"
 PAGE = HOME / "docs" / "mutants.md"
 
@@ -25,14 +25,12 @@ def known() -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in map(json.loads, KEPT.read_text(encoding="utf-8").splitlines())}
 
 
-def is_open(name: str, now: str) -> bool:
-    """Whether a mutant was not tried yet, or survived tests that have changed since."""
-    found = known().get(name)
-    return found is None or (found["found"] == "survived" and found["mark"] != now and name not in equivalent())
+def is_open(found: dict[str, Any], now: str) -> bool:
+    """Whether a mutant waits for the tests of other files, or survived tests that have changed since."""
+    return bool(found["found"] == "waits" or (found["found"] == "survived" and found["mark"] != now))
 
 
 def add(found: dict[str, Any]) -> None:
-    KEPT.parent.mkdir(exist_ok=True)
     with KEPT.open("a", encoding="utf-8") as out:
         out.write(json.dumps(found) + "\n")
 
@@ -46,9 +44,11 @@ def equivalent() -> dict[str, str]:
 
 def outcome(mutant: Mutant, found: dict[str, dict[str, Any]], same: dict[str, str]) -> str:
     each = found.get(mutant.name)
+    if each is not None and each["found"] != "noticed" and mutant.name in same:
+        return "equivalent"
     if each is None:
         return "not tried"
-    return "equivalent" if each["found"] == "survived" and mutant.name in same else str(each["found"])
+    return "noticed" if each["found"] == "noticed" else "survived"  # also what still waits for more tests
 
 
 def show(chosen: list[Mutant]) -> None:

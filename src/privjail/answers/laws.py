@@ -175,7 +175,8 @@ class MeanLaw(Law):
         first, last = inside[0], inside[-1]
         left = points[0] if first == 0 else self._edge(points[first], points[first - 1], confidence)
         right = points[-1] if last == len(points) - 1 else self._edge(points[last], points[last + 1], confidence)
-        return (max(self.middle + left, self.low), min(self.middle + right, self.high))
+        at = self.middle + best  # where the noisy count is negative, the mean itself may lie outside
+        return (min(max(self.middle + left, self.low), at), max(min(self.middle + right, self.high), at))
 
     def tail(self, mu: float) -> float:
         """Pr[|X - μY| ≥ |T - μC|], or a little more."""

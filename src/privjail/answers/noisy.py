@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import isfinite, lcm
+from math import floor, isfinite, lcm
 from typing import Any
 
 from privjail import records, session
 from privjail.answers.answer import Answer, Facts, facts_of
 from privjail.answers.laws import Exact, GaussianNoise, LaplaceNoise, Law
 from privjail.budget.amounts import amount
-from privjail.errors import PlanError, unbounded
+from privjail.errors import PlanError
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
-from privjail.mechanisms.mechanism import Mechanism, public
+from privjail.mechanisms.mechanism import Mechanism, public, without_bound
 from privjail.ops.numbers.combine import ColumnStack, Element, Scale, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.value import PerElement, Value
@@ -62,7 +62,7 @@ def at_scale(value: Value, scale: Any, kind: Any) -> Mechanism:
     if kind not in (None, "laplace", "gaussian"):
         raise PlanError("noise of a scale is 'laplace' or 'gaussian'", do='reveal(scale=10, mechanism="gaussian")')
     if norm is None:
-        raise unbounded(str(value))
+        raise without_bound(value)
     if not norm:
         raise PlanError("this number is public: it needs no noise", plan=str(value), do="reveal(eps=1)")
     return Gaussian(rho=norm * norm / (2 * wide * wide)) if kind == "gaussian" else Laplace(Fraction(norm) / wide)
@@ -97,6 +97,22 @@ def equalised(value: Value, weights: Sequence[Fraction] | None = None) -> tuple[
     if isinstance(value, ColumnStack):
         return ColumnStack(scaled, value.labels), factors * (value.size // len(factors))
     return Stack(scaled, tuple(range(len(scaled)))), factors
+
+
+def largest_error(value: Value, far: float, factors: Sequence[Fraction]) -> float:
+    """How far a number is off at most, of those that were scaled by these factors and then were off by ``far`` at most.
+
+    A number that is moved to its grid may get further away from the true one, which lies on that grid: by less than
+    half a step, and to a whole number of steps.
+    """
+    if not isfinite(far):
+        return far
+    most = Fraction(0)
+    for factor, (grid, moves) in dict.fromkeys(zip(factors, _grids(value), strict=True)):
+        if moves:
+            off = Fraction(far) / factor
+            most = max(most, floor(off / grid + Fraction(1, 2)) * grid if grid else off)
+    return public(most)
 
 
 def _parts(value: Value) -> Sequence[Value] | None:

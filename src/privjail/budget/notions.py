@@ -81,7 +81,8 @@ class PureDP(Notion):
 
     def cost(self, loss: Loss) -> Cost:
         if loss.pure is None:
-            raise self._no(loss, "use laplace_mechanism, or ask the curator for a zCDP, Rényi or (ε, δ) budget")
+            instead = "choose what needs no δ (Laplace noise, keys that you name) or ask the curator for another budget"
+            raise self._no(loss, f"{instead}: (ε, δ), zCDP or Rényi")
         return (loss.pure,)
 
     def __str__(self) -> str:

@@ -13,9 +13,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from privjail.catalogue.ingest import Progress, ingest
 from privjail.catalogue.origins import fingerprint
@@ -63,10 +63,19 @@ def _made(
     return files
 
 
-def drop_copy(jail: Path, mark: str, schema: dict[str, Any], unit: Unit) -> None:
-    """Remove a copy, if there is one."""
-    place = _place(jail, mark, schema, unit)
-    if place.exists():
+class MadeOf(Protocol):
+    """What a copy is made of: the entry of a data set has it."""
+
+    fingerprint: str
+    schema: dict[str, Any]
+    unit: Unit
+
+
+def drop_other_copies(jail: Path, kept: Iterable[MadeOf]) -> None:
+    """Remove all copies but those of these data sets."""
+    places = {_place(jail, each.fingerprint, each.schema, each.unit) for each in kept}
+    found = list((jail / FOLDER).iterdir()) if (jail / FOLDER).is_dir() else []
+    for place in {each for each in found if each.is_dir()} - places:
         with _alone(place):
             shutil.rmtree(place, ignore_errors=True)
         place.with_suffix(".lock").unlink(missing_ok=True)

@@ -25,6 +25,8 @@ KINDS = ("csv", "parquet", "folder", "held", "sqlite", "duckdb", "postgres")
 
 def origin_of(given: str, kind: str | None, query: str | None) -> dict[str, Any]:
     """A curator's FILE argument as a record of where the rows are."""
+    if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in given):  # engines open names in UTF-8 only
+        raise SchemaError(f"the name {given!r} is no text in UTF-8", do="rename the file")
     if kind is None:
         kind = _guess(given)
     if kind not in KINDS:
@@ -50,8 +52,16 @@ def _guess(given: str) -> str:
     return endings.get(path.suffix, "csv")
 
 
-def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
-    """All rows, in the order of the origin; or where they are, if they are too many to hold."""
+class ChangedRows(SchemaError):
+    """A query gives other rows than when the data set was added or updated, or gives them in another order."""
+
+
+def fetch(origin: dict[str, Any], folder: Path, expected: str | None = None) -> pl.DataFrame | OnDisk:
+    """All rows, in the order of the origin; or where they are, if they are too many to hold.
+
+    ``expected``: the fingerprint that the rows of a query must have. It is taken of the rows that are returned: a
+    database may change between two queries, and rows of two states must not be taken for those of one.
+    """
     place = origin["place"]
     match origin["kind"]:
         case "csv":
@@ -60,7 +70,13 @@ def fetch(origin: dict[str, Any], folder: Path) -> pl.DataFrame | OnDisk:
             return open_parquet(Path(place))
         case "folder":
             return open_parquet(*_files(place))
-    return query_rows(origin["kind"], place, origin["query"])
+    rows = query_rows(origin["kind"], place, origin["query"])
+    if expected is not None and _digest_of_rows(rows) != expected:
+        raise ChangedRows(
+            "the query gives other rows than before, or gives them in another order",
+            do="say so: privjail dataset update; and give the query an ORDER BY",
+        )
+    return rows
 
 
 def batches_of(origin: dict[str, Any], rows: int) -> Iterator[pl.DataFrame]:
@@ -133,11 +149,10 @@ def csv_remarks(path: Path) -> list[str]:
 
 
 def fingerprint(origin: dict[str, Any]) -> str:
-    """A hash of the files, so that changed data is noticed; for SQL, of the place and query alone."""
-    digest = hashlib.blake2b(digest_size=32)
+    """A hash of the files, or of the rows that a query gives, so that changed data is noticed."""
     if "query" in origin:
-        digest.update(f"{origin['place']}\n{origin['query']}".encode())
-        return digest.hexdigest()
+        return _digest_of_rows(query_rows(origin["kind"], origin["place"], origin["query"]))
+    digest = hashlib.blake2b(digest_size=32)
     if origin["kind"] == "held":
         return HeldFiles.read(Path(origin["place"])).digest
     files = _files(origin["place"]) if origin["kind"] == "folder" else [Path(origin["place"])]
@@ -149,4 +164,14 @@ def fingerprint(origin: dict[str, Any]) -> str:
         except OSError as e:
             wrong, do = FILES.get(e.errno or 0, (f"cannot be read: {e.strerror}", None))
             raise SchemaError(f"{path.name!r} {wrong}", do=do) from None
+    return digest.hexdigest()
+
+
+def _digest_of_rows(rows: pl.DataFrame) -> str:
+    """A hash of columns of text, with their names and the order of the rows. Lengths say where each value ends."""
+    digest = hashlib.blake2b(f"{rows.width} {rows.height}\n".encode(), digest_size=32)
+    for name in rows.columns:
+        for text in (pl.Series([name]), rows[name]):
+            digest.update(text.str.len_bytes().cast(pl.Int64()).fill_null(-1).to_numpy().astype("<i8").tobytes())
+            digest.update("".join(text.drop_nulls().to_list()).encode())
     return digest.hexdigest()

@@ -70,7 +70,7 @@ def enforce_membership(
     rows = _with_unique_keys(rows, person, membership.keys)
     unit = Unit(person, membership.most_rows)
     rows = owned(rows, unit)
-    kept = [person, *membership.keys]
+    kept = list(dict.fromkeys([person, *membership.keys]))  # a key may be the person itself, or be named twice
     return rows, domains, unit, Keys(person, rows.select(map(named, kept)), {n: domains[n] for n in kept})
 
 

@@ -80,10 +80,30 @@ def _load(path: Path) -> Any:
         raise SchemaError(f"the schema {path.name!r} cannot be read: {e.strerror}", do="check the path") from None
     except UnicodeDecodeError:
         raise SchemaError(f"the schema {path.name!r} is no text in UTF-8", do="save it as UTF-8") from None
+    if path.suffix != ".toml":
+        return from_json(text, f"the schema {path.name!r}")
     try:
-        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as e:
-        raise SchemaError(f"the schema {path.name!r} is not valid {path.suffix[1:].upper() or 'JSON'}: {e}") from None
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise SchemaError(f"the schema {path.name!r} is not valid TOML: {e}") from None
+
+
+def from_json(text: str, what: str) -> Any:
+    """What a curator wrote as JSON. ``what``: the words for it, should it be none."""
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as e:  # also a number of thousands of digits, and brackets without end
+        raise SchemaError(f"{what} is not valid JSON: {e}", do="look for a missing comma") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of JSON. Of two entries with one name the reader would drop the first, as if nobody had written it."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} stands twice in one table")
+        found[name] = value
+    return found
 
 
 def _column(name: str, entry: Any) -> ColumnSchema:

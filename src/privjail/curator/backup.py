@@ -35,7 +35,9 @@ from privjail.server.ledger.store import TABLES, Store, open_store
 
 FORMAT = 1
 LEDGER, MANIFEST = "ledger.sqlite", "manifest.json"
-FILES = ("jail.json", "jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem", "alerts.json")
+FILES = ("jail.json", "jail.key", "jail.crt", "users.key", "users.crt", "server.pem", "chain.pem", "alerts.json",
+         "persons.key")  # fmt: skip
+PERSONS = "persons.sqlite"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ def backup(folder: JailFolder, file: Path) -> Head:
         for each in FILES:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(folder.path / each, work / each)
-        kept = [each for each in (LEDGER, *FILES) if (work / each).is_file()]
+        if (folder.path / PERSONS).is_file():
+            _copied(folder.path / PERSONS, work / PERSONS, "rw")
+        kept = [each for each in (LEDGER, PERSONS, *FILES) if (work / each).is_file()]
         manifest = {
             "privjail backup": FORMAT, "at": _now(), "head": str(head),
             "files": {each: _digest(work / each) for each in kept},
@@ -84,17 +88,26 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def _copy_ledger(folder: JailFolder, to: Path) -> None:
     """A copy as of one moment: by SQLite's own backup, or from one snapshot of PostgreSQL."""
+    if folder.config.get("ledger_url") is None:
+        _copied(folder.path / LEDGER, to, "ro")
+        return
     with contextlib.closing(sqlite3.connect(to)) as copy:
-        if folder.config.get("ledger_url") is None:
-            source = sqlite3.connect(f"{(folder.path / LEDGER).absolute().as_uri()}?mode=ro", uri=True, timeout=30)
-            with contextlib.closing(source):
-                source.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")
-        else:
-            for statement in TABLES:
-                copy.execute(statement)
-            with copy:
-                copy.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", _rows(folder.config["ledger_url"]))
+        for statement in TABLES:
+            copy.execute(statement)
+        with copy:
+            copy.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", _rows(folder.config["ledger_url"]))
+    os.chmod(to, 0o600)
+
+
+def _copied(database: Path, to: Path, mode: str) -> None:
+    """A database as it is between two transactions: a copy of the bytes could be half of one.
+
+    ``mode``: rw, if a transaction that a crash interrupted must be taken back first.
+    """
+    source = sqlite3.connect(f"{database.absolute().as_uri()}?mode={mode}", uri=True, timeout=60)
+    with contextlib.closing(source), contextlib.closing(sqlite3.connect(to)) as copy:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")
     os.chmod(to, 0o600)
 
 
@@ -128,14 +141,15 @@ def restore(
     file: Path, path: Path, reason: str | None = None, expect: str | None = None, ledger_url: str | None = None
 ) -> tuple[JailFolder, bool]:  # fmt: skip
     """Make a jail from a backup. Returns it, and whether the backup is known to be the newest state."""
-    with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".privjail-restore-") as name:
+    parent = path.absolute().parent
+    with _unused(_left(path)), tempfile.TemporaryDirectory(dir=parent, prefix=".privjail-restore-") as name:
         work = Path(name)
         os.chmod(work, 0o700)
         head = _unpacked(file, work)
         newest = _is_newest(head, path, expect, reason)
         place = work / "jail"
         place.mkdir(0o700)
-        for each in (LEDGER, *FILES):
+        for each in (LEDGER, PERSONS, *FILES):
             with contextlib.suppress(FileNotFoundError):
                 os.rename(work / each, place / each)
         aside = _aside_of(path)
@@ -146,6 +160,34 @@ def restore(
             os.rename(path, aside)
         os.rename(place, path)
     return JailFolder(path), newest
+
+
+@contextlib.contextmanager
+def _unused(left: Path) -> Iterator[None]:
+    """Nobody may use what is replaced: a jail that runs would go on charging the old ledger, which nobody reads again.
+
+    Whoever has a ledger in WAL mode open holds a shared lock of its file. One that is damaged cannot be asked.
+    """
+    with contextlib.ExitStack() as held:
+        if (left / LEDGER).is_file():
+            db = sqlite3.connect(f"{(left / LEDGER).absolute().as_uri()}?mode=rw", uri=True, timeout=2)
+            held.enter_context(contextlib.closing(db))
+            try:
+                db.execute("PRAGMA locking_mode=EXCLUSIVE")
+                db.execute("BEGIN EXCLUSIVE")
+                db.rollback()
+            except sqlite3.Error as e:
+                if getattr(e, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                    raise PlanError(
+                        f"another process uses the jail in {str(left)!r}: it would go on charging the old ledger",
+                        do="stop the jail and its console, then restore",
+                    ) from None
+        yield
+
+
+def _left(path: Path) -> Path:
+    """What is left of a jail that is to be restored: its folder, or where a restore put it aside."""
+    return path if path.is_dir() else max(path.parent.glob(f"{path.name}.before-*"), default=path)
 
 
 def _decided(place: Path, head: Head, newest: bool, reason: str | None, aside: Path | None) -> None:
@@ -185,7 +227,7 @@ def _unpacked(file: Path, work: Path) -> Head:
     try:
         with tarfile.open(file, "r:gz") as tar:
             manifest = json.loads(_member(tar, MANIFEST))
-            if manifest["privjail backup"] != FORMAT or not set(manifest["files"]) <= {LEDGER, *FILES}:
+            if manifest["privjail backup"] != FORMAT or not set(manifest["files"]) <= {LEDGER, PERSONS, *FILES}:
                 raise PlanError(f"{file.name!r} was made by another version of privjail", do="install that version")
             for each, digest in manifest["files"].items():
                 with open(os.open(work / each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -216,7 +258,7 @@ def _is_newest(head: Head, path: Path, expect: str | None, reason: str | None) -
     """
     if expect is not None and expect != str(head):
         raise LedgerError(f"the backup ends at {head}, not at the entry that you gave", do="use the newest backup")
-    left = path if path.is_dir() else max(path.parent.glob(f"{path.name}.before-*"), default=path)
+    left = _left(path)
     notes = [note for note in Anchor(left).both() if isinstance(note, Note)] if left.is_dir() else []
     written = max((note.event.seq for note in notes), default=None)
     if written is not None and written > head.seq:

@@ -18,13 +18,13 @@ MOST_BYTES = 64 * 2**20  # of certificates, unpacked
 
 def packed(asks: list[Query], notion: Callable[[str], Notion]) -> bytes:
     """The certificates of all releases of a request."""
-    from privjail.verify.certificate import of
+    from privjail.verify.certificate import written
 
     made = []
     for ask in asks:
         roots = {cell.root for cell in ask.value.cells}
-        made.append(of(ask, {root: notion(str(root.partition)) for root in roots}))
-    return zlib.compress(json.dumps(made, separators=(",", ":")).encode(), 1)
+        made.append(written(ask, {root: notion(str(root.partition)) for root in roots})[0])
+    return zlib.compress(f"[{','.join(made)}]".encode(), 1)
 
 
 def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:

@@ -46,18 +46,18 @@ def buy(folder: JailFolder, dataset: str, budget: list[Any], rows: int, reason: 
     if len(price) != len(names[name_of(entry.notion)]):
         raise PlanError(f"a price under {entry.notion} is {' and '.join(names[name_of(entry.notion)])}")
     cost = limit_under(entry.notion, budget)
-    with _payer(folder, dataset) as (name, token):
+    with payer(folder, dataset) as (name, token):
         account = entry.population or dataset
         folder.grant(name, account, budget, False, reason or folder.reason)
         # It is several releases: what would refuse the last of them must refuse all. This is tried, and taken back.
         folder.state.spend(name, [(account, (), cost)], {}, datetime.datetime.now(datetime.UTC).isoformat())()
-        with _served(folder, token) as connection:
+        with served(folder, token) as connection:
             table = _synthesized(connection, dataset, price, rows)
     _enter(folder, dataset, "synthetic", rows, cost, table, reason)
 
 
 @contextmanager
-def _payer(folder: JailFolder, dataset: str) -> Iterator[tuple[str, str]]:
+def payer(folder: JailFolder, dataset: str) -> Iterator[tuple[str, str]]:
     """A user for one purchase, who is revoked afterwards: her name and token."""
     earlier = sum(name.startswith(f"{PAYER}{dataset}.") for name in folder.state.users)
     name = f"{PAYER}{dataset}.{earlier + 1}"
@@ -69,7 +69,7 @@ def _payer(folder: JailFolder, dataset: str) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _served(folder: JailFolder, token: str) -> Iterator[Any]:
+def served(folder: JailFolder, token: str) -> Iterator[Any]:
     """A connection to this jail, served for it alone."""
     from privjail import session
     from privjail.server.server import Options, start

@@ -29,8 +29,8 @@ from privjail.curator.checks import (
     the_user,
 )
 from privjail.curator.given import limit_under, new_limit, schema_dict
-from privjail.engines.choice import check_engine, stored_bytes
-from privjail.errors import BudgetError, PlanError, SchemaError
+from privjail.engines.choice import check_engine
+from privjail.errors import BudgetError, PlanError
 from privjail.server.ledger.events import VERSION, Event, checked, other_version, texts
 from privjail.server.ledger.history import Checked
 from privjail.server.ledger.ledger import DurableLedger
@@ -170,50 +170,62 @@ class JailFolder:
     def add_dataset(
         self, name: str, file: str, schema: Any, budget: list[Any], notion: str, unit: tuple[str | None, int | None],
         kind: str | None = None, query: str | None = None, engine: str | None = None,
-        progress: Callable[[int], None] = lambda rows: None,
+        progress: Callable[[int], None] = lambda rows: None, overlap_reason: str | None = None,
+        intake_of: str | None = None, entered: str | None = None,
     ) -> list[str]:  # fmt: skip
         """Add a data set; returns warnings. The rows are loaded once, to check that they fit the schema.
 
         ``progress`` is called with the rows of a large file that are written into the jail's folder.
+        ``overlap_reason``: why people who are in another account get one more budget. ``intake_of``, ``entered``: see
+        intakes.py.
         """
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
+        from privjail.curator import intakes, loading, overlap
 
         check_name(name)
         check_new(name, self.state)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
         limit = new_limit(notion, budget)
+        intake = intakes.declared(self.state, intake_of, entered, notion)
+        if intake is not None and unit[0] is None:
+            raise PlanError("intakes need a column that names the person", do="--unit COLUMN --rows-per-unit N")
         check_engine(engine)
         origin = origin_of(file, kind, query)
         text = schema if isinstance(schema, dict) else schema_dict(schema)
         if origin["kind"] == "held":
-            text = self._ingested(origin, text if schema is not None else None, unit)
+            text = loading.ingested(origin, text if schema is not None else None, unit)
         mark = fingerprint(origin)
-        columns, loose = self._trial(origin, mark, text, unit, progress)
-        warnings = [*remarks(origin), *loose]
+        trial = loading.tried(self.path, origin, mark, text, unit, progress, intake)
+        warnings = [*remarks(origin), *trial.notes]
         body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(unit), "engine": engine,
-                "notion": notion, "limit": texts(limit), "fingerprint": mark, "columns": columns}  # fmt: skip
+                "notion": notion, "limit": texts(limit), "fingerprint": mark, "columns": trial.columns,
+                "rows": trial.rows, **intakes.said(intake)}  # fmt: skip
 
         def make(state: State) -> dict[str, Any]:
             check_new(name, state)
-            for twin in state.datasets.values():
-                if twin.fingerprint == mark:
-                    warnings.append(
-                        f"the same data is already there as {twin.name!r}: the two budgets add up for the same people"
-                    )
-            return body
+            told, notes = overlap.checked(known, state, name, name, mark, trial, overlap_reason, intake)
+            overlap.note(known, name, name, mark, trial)
+            warnings.extend(notes)
+            return {**body, **told}
 
-        self._decide(make)
+        with overlap.register(self) as known:
+            self._decide(make)
         return warnings
 
-    def add_population(self, name: str, budget: list[Any], notion: str) -> None:
+    def add_population(
+        self, name: str, budget: list[Any], notion: str, intake_of: str | None = None, entered: str | None = None
+    ) -> None:
         """Add a population: persons, and one budget for all tables about them."""
+        from privjail.curator import intakes
+
         check_name(name)
         if notion not in NOTIONS:
             raise BudgetError(f"unknown notion {notion!r}", do=f"use one of {', '.join(NOTIONS)}")
         limit = new_limit(notion, budget)
         body = {"type": "dataset", "name": name, "origin": {"kind": "population"}, "schema": {}, "unit": [None, 1],
-                "engine": None, "notion": notion, "limit": texts(limit), "fingerprint": "", "columns": []}  # fmt: skip
+                "engine": None, "notion": notion, "limit": texts(limit), "fingerprint": "", "columns": [],
+                **intakes.said(intakes.declared(self.state, intake_of, entered, notion))}  # fmt: skip
 
         def make(state: State) -> dict[str, Any]:
             check_new(name, state)
@@ -224,10 +236,14 @@ class JailFolder:
     def add_table(
         self, name: str, file: str, schema: Any, population: str, person: tuple[str | None, int | None],
         keys: list[str], links: list[str], kind: str | None = None, query: str | None = None,
+        overlap_reason: str | None = None, reading: Callable[[str], None] = lambda name: None,
     ) -> list[str]:  # fmt: skip
-        """Add a table to a population; returns warnings. The rows are loaded once, with those that they link to."""
+        """Add a table to a population; returns warnings. The rows are loaded once, with those that they link to.
+
+        ``reading`` is called with the name of each table before it is read.
+        """
         from privjail.catalogue.origins import fingerprint, origin_of, remarks
-        from privjail.server.tables import load_table
+        from privjail.curator import loading, overlap
 
         check_name(name)
         check_new(name, self.state)
@@ -238,75 +254,36 @@ class JailFolder:
         if origin["kind"] == "held":
             raise PlanError("ingested data cannot be a table of a population yet", do="add the file itself")
         text = schema if isinstance(schema, dict) else schema_dict(schema)
+        mark = fingerprint(origin)
         body = {"type": "dataset", "name": name, "origin": origin, "schema": text, "unit": list(person), "engine": None,
-                "notion": name_of(people.notion), "limit": [], "fingerprint": fingerprint(origin), "columns": [],
+                "notion": name_of(people.notion), "limit": [], "fingerprint": mark, "columns": [],
                 "population": population, "keys": keys, "links": links}  # fmt: skip
         tried = State(datasets=dict(self.state.datasets)).add_dataset(body)
-        _, dataset = load_table(tried, self.state.datasets, self.path, {})
-        loose = [n for n, d in dataset.columns if d.dtype == "untyped"]
-        said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
+        trial = loading.tried_table(tried, self.state.datasets, self.path, {}, reading)
+        warnings = [*remarks(origin), *trial.notes]
 
         def make(state: State) -> dict[str, Any]:
             check_new(name, state)
             check_open(state, population)
-            return {**body, "columns": [each for each, _ in dataset.columns]}
+            told, notes = overlap.checked(known, state, name, population, mark, trial, overlap_reason)
+            overlap.note(known, name, population, mark, trial)
+            warnings.extend(notes)
+            return {**body, **told, "columns": trial.columns, "rows": trial.rows}
 
-        self._decide(make)
-        return [*remarks(origin), *([said] if loose else [])]
-
-    def _ingested(
-        self, origin: dict[str, Any], schema: dict[str, Any] | None, unit: tuple[str | None, int | None]
-    ) -> dict[str, Any]:
-        """The schema of ingested data, which was enforced already; notes its size. The files are read and compared."""
-        from privjail.engines.files import HeldFiles
-
-        files = HeldFiles.read(Path(origin["place"]))
-        if tuple(unit) != files.unit or schema is not None and schema != files.schema:
-            raise SchemaError(
-                "the data was ingested with another schema or unit of protection",
-                do="leave out --schema and give the same --unit, or ingest the data again",
-            )
-        files.verify(files.digest)
-        origin["bytes"] = stored_bytes(files.rows, len(files.types))
-        return files.schema
-
-    def _trial(
-        self, origin: dict[str, Any], mark: str, schema: dict[str, Any], unit: tuple[str | None, int | None],
-        progress: Callable[[int], None],
-    ) -> tuple[list[str], list[str]]:  # fmt: skip
-        """Load the rows once. Returns the names of their columns, which are public, and warnings."""
-        from privjail.catalogue.held_copy import held_copy, is_copied
-        from privjail.catalogue.ingest import domains_of
-        from privjail.catalogue.load import enforce
-        from privjail.catalogue.origins import fetch
-        from privjail.catalogue.schema import read_schema
-        from privjail.engines.files import HeldFiles
-        from privjail.ops.rows.source import Unit
-
-        if origin["kind"] == "held":
-            return [name for name, _ in HeldFiles.read(Path(origin["place"])).types], []
-        if is_copied(origin):
-            domains = domains_of(held_copy(self.path, origin, mark, schema, Unit(*unit), progress))
-        else:
-            _, domains = enforce(fetch(origin, self.path), read_schema(schema), Unit(*unit))
-        loose = [n for n, d in domains.items() if d.dtype == "untyped"]
-        said = f"columns without a schema are untyped and unbounded: {', '.join(loose)}"
-        return list(domains), [said] if loose else []
+        with overlap.register(self) as known:
+            self._decide(make)
+        return warnings
 
     def remove_dataset(self, name: str) -> None:
         """Close a data set permanently, for everybody. Its charges stay in the ledger; a copy of its rows goes."""
-        from privjail.catalogue.held_copy import drop_copy
+        from privjail.catalogue.held_copy import drop_other_copies
 
         def make(state: State) -> dict[str, Any]:
             check_open(state, name)
             return {"type": "remove", "name": name}
 
         self._decide(make)
-        entry = self.state.datasets[name]
-        made_of = (entry.fingerprint, entry.schema, entry.unit)
-        others = (e for e in self.state.datasets.values() if not e.removed)
-        if not any((e.fingerprint, e.schema, e.unit) == made_of for e in others):
-            drop_copy(self.path, entry.fingerprint, entry.schema, entry.unit)
+        drop_other_copies(self.path, [e for e in self.state.datasets.values() if not e.removed])
 
     def add_user(
         self, name: str, days: int | None, mutual: bool = False, role: str | None = None, renews: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
@@ -15,6 +16,8 @@ from privjail.errors import PlanError
 from privjail.server.ledger.rules import Rule, parse_hours
 from privjail.server.ledger.state import Scope, State, Wish
 
+LEAST, MOST = Fraction(1, 10**9), Fraction(10**9)  # of what a limit can be
+SPAN = re.compile(r"\d\d:\d\d-\d\d:\d\d( |$)")  # of hours: ISO has other spellings, which look like dates
 MOST_WISHES = 20  # of one user that are not decided yet
 LONGEST = 500  # characters of a wish's reason
 
@@ -24,7 +27,7 @@ def freeze(folder: JailFolder, dataset: str, reason: str | None, frozen: bool = 
     why = reason or folder.reason
 
     def make(state: State) -> dict[str, Any]:
-        _pays(state, dataset)
+        pays(state, dataset)
         need_reason(why, "freezing a data set" if frozen else "unfreezing a data set")
         if frozen is (dataset in state.frozen):
             raise PlanError(f"the data set {dataset!r} is {'frozen already' if frozen else 'not frozen'}")
@@ -33,7 +36,7 @@ def freeze(folder: JailFolder, dataset: str, reason: str | None, frozen: bool = 
     folder._decide(make)
 
 
-def _pays(state: State, dataset: str) -> None:
+def pays(state: State, dataset: str) -> None:
     """A data set with an account of its own: a table of a population is paid for, and stopped, by the population."""
     entry = check_open(state, dataset)
     if entry.population is not None:
@@ -46,7 +49,7 @@ def _pays(state: State, dataset: str) -> None:
 def read_rule(given: dict[str, Any]) -> Rule:
     """A rule from what was typed; empty texts mean no limit."""
     known: dict[str, Callable[[str], Any]] = {
-        "per_request": _positive, "per_day": _positive, "noise": _positive, "requests_per_day": _count,
+        "per_request": positive, "per_day": positive, "noise": positive, "requests_per_day": _count,
         "requests_per_hour": _count, "hours": _hours, "until": _date,
     }  # fmt: skip
     assert set(known) == {f.name for f in fields(Rule)}
@@ -59,7 +62,7 @@ def read_rule(given: dict[str, Any]) -> Rule:
     return Rule(**values)
 
 
-def _positive(text: str) -> Fraction:
+def positive(text: str) -> Fraction:
     try:
         if not PLAIN.fullmatch(text):
             raise ValueError
@@ -68,6 +71,8 @@ def _positive(text: str) -> Fraction:
         raise PlanError(f"{text!r} is no number", do="write a number, such as 0.5") from None
     if value <= 0:
         raise PlanError(f"a limit is more than 0, and {text} is not", do="to stop a data set, freeze it")
+    if not LEAST <= value <= MOST:
+        raise PlanError(f"{text} limits nothing, or everything", do=f"use {float(LEAST):g} to {float(MOST):g}")
     return value
 
 
@@ -80,6 +85,8 @@ def _count(text: str) -> int:
 
 def _hours(text: str) -> str:
     parse_hours(text)
+    if not SPAN.match(text):
+        raise PlanError(f"{text[:40]!r} are no hours", do="write them as 08:00-18:00, or 08:00-18:00 Europe/Zurich")
     return text
 
 
@@ -100,7 +107,7 @@ def set_rule(
     scope: Scope = ("user", user, dataset) if user else ("group", group, dataset) if group else ("dataset", "", dataset)
 
     def make(state: State) -> dict[str, Any]:
-        _pays(state, dataset)
+        pays(state, dataset)
         if user:
             the_user(state, user)
         elif group:

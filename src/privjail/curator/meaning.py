@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,26 @@ def meaning(epsilon: float, delta: float = 0.0) -> Meaning:
     """
     if not (0 < epsilon < math.inf and 0 <= delta < 1):
         raise ValueError("ε is a number above 0, δ one from 0 to below 1")
-    guess = 1.0 if epsilon > 500 else min(1.0, (math.exp(epsilon) + delta) / (1 + math.exp(epsilon)))
+    guess = best_guess(epsilon, delta)
     a = math.exp(-epsilon)  # discrete Laplace noise: Pr[|X| > t] = 2 a**(t+1) / (1 + a)
     off = max(0, math.ceil(math.log(0.05 * (1 + a) / 2) / -epsilon - 1 - 1e-12))
     return Meaning(epsilon, delta, guess, off, 2 * a / (1 - a * a) if a < 1 else math.inf)
+
+
+def best_guess(epsilon: float, delta: float = 0.0) -> float:
+    """How often the best guess is right, at most; for ε = 0, too, where δ alone was spent or nothing was."""
+    return 1.0 if epsilon > 500 else min(1.0, (math.exp(epsilon) + delta) / (1 + math.exp(epsilon)))
+
+
+def at_most(share: float) -> str:
+    """A share as a percentage with one decimal, rounded up: printed after "at most", less would be a false claim.
+
+    >>> at_most(meaning(0.1).guess), at_most(meaning(0.25).guess)
+    ('52.5', '56.3')
+    """
+    # The text of the float is its exact decimal value, and the ceiling of that is exact, too.
+    exact = Decimal(share) * 100
+    return str(min(exact.quantize(Decimal("0.1"), ROUND_CEILING), Decimal("100.0")))
 
 
 def of_rho(rho: float) -> float:

@@ -107,10 +107,10 @@ def _plain(bound: Any) -> Any:
     return bound if isinstance(bound, (int, float)) else bound.isoformat()
 
 
-def spell(schema: dict[str, Entry], form: str) -> str:
-    """A schema as the text of a file."""
+def spell(schema: dict[str, Entry], form: str, head: bool = True) -> str:
+    """A schema as the text of a file; ``head``: a warning that it is a draft, where comments can be written."""
     if form == "toml":
-        return TOML_HEAD + "\n".join(_toml_table(name, entry) for name, entry in schema.items())
+        return (TOML_HEAD if head else "") + "\n".join(_toml_table(name, entry) for name, entry in schema.items())
     lines = [f" {json.dumps(n, ensure_ascii=False)}: {json.dumps(e, ensure_ascii=False)}" for n, e in schema.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

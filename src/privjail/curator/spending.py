@@ -17,6 +17,7 @@ from privjail.server.ledger.state import State
 MOST_POINTS = 1_000  # of one course; beyond it every second one is dropped
 MOST_PROGRAMS = 1_000  # of one data set that are told apart
 PACE_DAYS = 30  # the pace of a forecast is that of so many days
+FARTHEST_DAYS = 36_500  # a forecast names no date beyond this
 
 
 @dataclass(frozen=True)
@@ -54,26 +55,25 @@ class Forecast:
     per_day: float
     left: float
     days: float | None  # None: nothing is spent now
-
-    @property
-    def date(self) -> datetime.date | None:
-        if self.days is None or self.days > 36_500:
-            return None
-        return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=self.days)).date()
+    date: datetime.date | None  # None also if it is more than a hundred years away
 
 
 def forecast(course: Course, now: datetime.datetime) -> Forecast | None:
-    """The pace of the last days, or of all days since the first charge, if these are fewer; at least one day."""
-    if len(course.points) < 2:
+    """The pace of the last days, or of all days since the first charge, if these are fewer; at least one day.
+
+    None if nothing was ever spent. ``now`` is the end of the period, and the day from which the date is counted.
+    """
+    charged = [p for p in course.points if p.spent > 0]
+    if not charged:
         return None
-    last = course.points[-1]
-    begin = now - datetime.timedelta(days=PACE_DAYS)
-    before = [p for p in course.points if p.at <= begin]
-    start = before[-1].spent if before else 0.0
-    first = course.points[0].at if not before else begin
+    last, begin = course.points[-1], now - datetime.timedelta(days=PACE_DAYS)
+    before = [p for p in charged if p.at <= begin]
+    start, first = (before[-1].spent, begin) if before else (0.0, charged[0].at)
     days = max(1.0, (now - first).total_seconds() / 86_400)
     pace, left = (last.spent - start) / days, max(0.0, last.limit - last.spent)
-    return Forecast(pace, left, left / pace if pace > 0 else None)
+    lasts = left / pace if pace > 0 else None
+    date = None if lasts is None or lasts > FARTHEST_DAYS else (now + datetime.timedelta(days=lasts)).date()
+    return Forecast(pace, left, lasts, date)
 
 
 class Courses:
@@ -100,13 +100,17 @@ class Courses:
         match body["type"]:
             case "dataset":
                 name = body["name"]
-                self._trees[name] = CostTree(state.datasets[name].notion.zero())
+                notion = state.datasets[name].notion
+                self._trees[name] = CostTree(notion.zero(), amplifies=notion.amplifies)  # as the ledger counts
                 self._courses[name] = Course()
-                self._set_limit(name, state.datasets[name].notion.limit, body)
+                self._set_limit(name, notion.limit, body)
             case "limit" if body["scope"] == "dataset":
                 self._set_limit(body["dataset"], amounts(body["limit"]), body)
             case "charge":
                 self._charge(body)
+            case "lost":
+                for _, name, rest in body.get("leases", ()):
+                    self._trees[name].add((), amounts(rest) or ())
 
     def _set_limit(self, name: str, limit: Any, body: dict[str, Any]) -> None:
         self._limits[name] = float(limit[0]) if limit else 0.0

@@ -6,6 +6,7 @@ Exact counts of rows and released answers are not among them.
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from privjail.budget.notions import Cost, Notion
 from privjail.curator.checks import the_dataset
 from privjail.curator.folder import JailFolder
 from privjail.engines.choice import choose
+from privjail.errors import PlanError
 from privjail.server.ledger.events import Event, amounts
 from privjail.server.ledger.rules import Rule
 from privjail.server.ledger.state import ANALYST, State
@@ -30,6 +32,8 @@ class DataSet:
     spent: Cost
     limit: Cost | None
     removed: bool
+    epoch: int = 1
+    intake_of: str | None = None  # the account whose persons entered earlier; nobody is in both
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,9 @@ def data_sets(state: State) -> list[DataSet]:
         scope = ("dataset", "", each.name)
         spent, limit = state.total(scope), state.limits.get(scope)
         kind, engine = each.origin["kind"], choose(each.engine, each.origin.get("bytes"))
-        found.append(DataSet(each.name, kind, engine, str(each.unit), each.notion, spent, limit, each.removed))
+        unit = str(each.unit)
+        first = None if each.intake is None else each.intake.of
+        found.append(DataSet(each.name, kind, engine, unit, each.notion, spent, limit, each.removed, each.epoch, first))
     return found
 
 
@@ -105,16 +111,26 @@ def groups(state: State) -> list[Group]:
 
 
 def budgets(state: State, dataset: str | None = None) -> list[Budget]:
-    """All limits and all that was spent, of all data sets or of one."""
+    """All limits and all that was spent, of all data sets or of one. Of a table: of its population, which pays."""
     if dataset is not None:
-        the_dataset(state, dataset)
+        dataset = the_dataset(state, dataset).population or dataset
     found = []
     for scope in sorted(set(state.limits) | set(state.trees)):
         kind, who, name = scope
-        if dataset is None or name == dataset:
+        if state.datasets[name].population is None and dataset in (None, name):
             notion, spent, limit = state.datasets[name].notion, state.total(scope), state.limits.get(scope)
             found.append(Budget(name, kind, who, notion, spent, limit))
     return found
+
+
+def forfeited(state: State, dataset: str | None = None) -> list[str]:
+    """What was charged for leases when the machine ended, in words. It is part of what was spent."""
+    found = {name: cost for name, cost in sorted(state.forfeited.items()) if dataset in (None, name)}
+    return [
+        f"{state.datasets[name].notion.spelled(cost)} of what {name} has cost is forfeited: the machine ended with "
+        "open leases"
+        for name, cost in found.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,10 @@ class Filter:
     since: str = ""
     until: str = ""
 
+    def __post_init__(self) -> None:
+        for each in filter(None, (self.since, self.until)):
+            check_day(each)
+
     def fits(self, entry: Entry) -> bool:
         line = entry.line
         day = (line.at or "")[:10]
@@ -154,13 +174,27 @@ class Filter:
         )
 
 
+def check_day(text: str) -> None:
+    """A day as entries have it: other spellings would compare as texts, and find nothing or everything."""
+    try:
+        right = datetime.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        right = False
+    if not right:
+        raise PlanError(f"{text[:40]!r} is no day", do="write it as 2026-11-18")
+
+
 PROGRAM_HIDDEN = "(programs are not shown to this role)"
 
 
 def entry(event: Event, state: State, programs: bool = True) -> Entry:
     """One entry. Without ``programs``, what was asked is left out."""
     body = event.body
-    known = [body.get("dataset") or (body.get("name") if body["type"] in ("dataset", "remove", "freeze") else None)]
+    known = [
+        body.get("dataset") or (body.get("name") if body["type"] in ("dataset", "update", "remove", "freeze") else None)
+    ]
+    if body["type"] == "update":
+        known += [*(each["name"] for each in body["tables"]), *body["links"]]
     charges = tuple((d, ", ".join(c)) for d, _, c in body.get("charges", ()))
     told = details(body, state)
     if body["type"] == "charge" and not programs:
@@ -196,6 +230,22 @@ WINDOW = 500  # entries that a search reads at a time
 HIDDEN = ("answer", "checkpoint")  # entries that the log does not show: they say nothing of what was done
 
 
+def overlapping(body: dict[str, Any]) -> str:
+    """Why people of another account got one more budget."""
+    said = body.get("overlap")
+    return f"; the same people as in {', '.join(said['with'])} because {said['reason']}" if said else ""
+
+
+def changed(change: dict[str, Any]) -> str:
+    """What an update did to one data set. The log is for curators: analysts never see a number of rows."""
+    old, new = (None if n is None else f"{n:,}" for n in change["rows"])
+    rows = f"{old} → {new} rows" if old else f"{new} rows"
+    schema = ", another schema" if change["schema"] else ""
+    return (
+        f"{change['name']} epoch {change['epoch']}: {rows}, {change['hash'][0][:8]} → {change['hash'][1][:8]}{schema}"
+    )
+
+
 def details(body: dict[str, Any], state: State) -> str:
     """One entry of the ledger in words."""
     because = f" because {body['reason']}" if body.get("reason") else ""
@@ -212,7 +262,13 @@ def details(body: dict[str, Any], state: State) -> str:
             limit = None if given is None else state.datasets[body["dataset"]].notion.spelled(given)
             return f"{who} may spend {limit} on {body['dataset']}{because}"
         case "dataset":
-            return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}"
+            given = body.get("intake")
+            intake = f", an intake of {given['of']} ({given['column']} = {given['value']})" if given else ""
+            return f"{body['origin']['kind']}, {body['notion']} {', '.join(body['limit'])}{intake}{overlapping(body)}"
+        case "update":
+            said = "; ".join(map(changed, body["changes"]))
+            linked = f"; {', '.join(body['links'])} with it" if body["links"] else ""
+            return f"{said}{linked}{overlapping(body)}{because}"
         case "user":
             return f"{body.get('role', ANALYST)}, until {body['expires']}{because}"
         case "example":
@@ -240,6 +296,15 @@ def details(body: dict[str, Any], state: State) -> str:
             return ("answers nobody" if body["frozen"] else "answers again") + because
         case "rule":
             return f"{body['dataset']}: {Rule.read(body['rule'])}{because}"
+        case "leasing" | "lease":
+            if body["amount"] is None:
+                return f"no leases on {body['dataset']}{because}"
+            size = state.datasets[body["dataset"]].notion.spelled(amounts(body["amount"]) or ())
+            return f"{'leases' if body['type'] == 'leasing' else 'a lease'} of {size} on {body['dataset']}{because}"
+        case "lost":
+            return "; ".join([f"the machine ended; {len(body['requests'])} requests stay without an answer",
+                              *(f"forfeited of {user}'s lease on {dataset}: {', '.join(rest)}"
+                                for user, dataset, rest in body.get("leases", ()))])  # fmt: skip
         case "wish":
             return f"asks for {body['budget']} on {body['dataset']}{because}"
         case "decline":

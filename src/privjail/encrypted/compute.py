@@ -273,14 +273,16 @@ class Computer:
         self._operator(request.ticket)
         if not 0 < len(request.release) <= 100:
             raise PlanError("a release needs a name of at most 100 characters")
-        made = plan(request.method, request.epsilon, self.terms)
+        made = plan(request.method, request.epsilon, self.terms, self._sum.submissions)
         with self._publishing:
             if self._published(request.release) is None:
                 self.terms.publishing(now(), self._sum.submissions)
             self._spending.charge(request.release, made, Journal(self._db, request.release).mark())
             done = self._published(request.release)
             if done is None:
-                release = Release(request.release, made, self.terms, self._db, self._peer, self._slots, self._draw)
+                release = Release(
+                    request.release, made, self.terms, self._db, self._peer, self._slots, self._draw, self._spending
+                )
                 for step, doing in enumerate(release.run(self._latest)):
                     yield pb.Progress(done=step, of=release.steps, doing=doing)
                 done = release.publish()

@@ -37,13 +37,15 @@ from privjail.encrypted.spending import Spending, opened_account
 from privjail.encrypted.study import Offer, Study
 from privjail.encrypted.tally import Tally
 from privjail.encrypted.wire import PARSED, Call, CheckLost, RecordsMoved, Running, serve
-from privjail.errors import DPError, PlanError
+from privjail.errors import DPError, PlanError, RefusedError
 from privjail.histograms.laws import Draw
 from privjail.histograms.postprocess import block_sums
 from privjail.mechanisms.noise import Noise
 
 OPEN_CHECKS = 8  # checks of records that may be under way
 LARGEST_BATCH = 512
+NO_BITS = b""  # kept as the answer to an Open that decrypts to something else; a real answer has sums
+MOST_FAILED = 3  # releases by partition that are spoilt by bits that are none: an honest compute server spoils none
 
 
 @dataclass
@@ -166,16 +168,18 @@ class Decryptor:
 
     def share(self, request: Any) -> Any:
         """Take the pads off the masked sum. `block_tree`: answer with noise on it; `partition`: with encrypted bits."""
-        made = plan(request.method, request.epsilon, self.offer.terms)
-        if len(request.masked) != 4 * made.bins:
+        if len(request.masked) != 4 * self.offer.terms.bins:
             raise PlanError("the masked sum is of another study")
         masked = np.frombuffer(request.masked, dtype="<u4").astype(np.int64)
         with self._lock:
             journal, total = Journal(self._db, request.release), self._tally.total()
+            made = plan(request.method, request.epsilon, self.offer.terms, total.submissions)
             if request.chain != total.chain and not journal.has("share"):
                 raise RecordsMoved("the two servers have added up different records")
             if not journal.has("share"):
                 self.offer.terms.publishing(now(), total.submissions)
+                if made.partitioned:
+                    self._still_opens()
             self._spending.charge(request.release, made, journal.mark())
 
             def answer() -> tuple[bytes, Arrays]:
@@ -184,9 +188,19 @@ class Decryptor:
                 return reply.SerializeToString(), kept
 
             body = journal.answer("share", request.SerializeToString(), answer)
+            self._spending.note(request.release, "share", _mark(body))
             if not made.partitioned:
                 journal.forget()
         return pb.ShareReply.FromString(body)
+
+    def _still_opens(self) -> None:
+        """Every forged ciphertext that is opened tells a bit about the key for slots: so few are opened, ever."""
+        if self._spending.failed >= MOST_FAILED:
+            raise RefusedError(
+                f"partition is refused: in {MOST_FAILED} releases of this study the compute server had numbers opened "
+                "that are no bits, which an honest one never does",
+                do="publish by block_tree; for partition, start a study with new keys",
+            )
 
     def _block_tree(self, made: Plan, y: Whole) -> tuple[Any, Arrays]:
         sums = [block_sums(y, size) for size in made.sizes]
@@ -215,24 +229,35 @@ class Decryptor:
             return pb.CompareReply.FromString(journal.answer("compare", request.SerializeToString(), answer))
 
     def open(self, request: Any) -> Any:
-        """Open which bins are merged; answer with that and noisy sums of the buckets."""
+        """Open which bins are merged; answer with that and noisy sums of the buckets. Other numbers end the release."""
         journal = Journal(self._db, request.release)
 
         def answer() -> tuple[bytes, Arrays]:
             kept = journal.read("after share")
             journal.read("after compare")
+            self._still_opens()
             merges = compare.decrypted(self._slots, request.both)[: len(kept["y"]) - 1]
             if not np.isin(merges, (0, 1)).all():
-                raise DPError("the opened bits are no bits")
+                return NO_BITS, {}  # kept like an answer: whoever could try again would ask about one bit each time
             sums = np.add.reduceat(kept["y"], bucket_starts(merges))
             noisy = (sums + self._noise(float(kept["scale"][0]), len(sums))) % P
             reply = pb.OpenReply(merges=merges.astype(np.uint8).tobytes(), sums=noisy.tolist())
             return reply.SerializeToString(), {}
 
         with self._lock:
-            reply = pb.OpenReply.FromString(journal.answer("open", request.SerializeToString(), answer))
+            body = journal.answer("open", request.SerializeToString(), answer)
+            self._spending.note(request.release, "open", _mark(body), failed=body == NO_BITS)
             journal.forget()
-        return reply
+        if body == NO_BITS:
+            raise DPError(
+                f"the opened numbers of release {request.release!r} are no bits: it is over, and stays charged",
+                do="find out why the compute server sent them; an honest one never does",
+            )
+        return pb.OpenReply.FromString(body)
+
+
+def _mark(answer: bytes) -> str:
+    return hashlib.sha256(answer).hexdigest()
 
 
 def _split(joined: bytes, size: int) -> list[bytes]:

@@ -47,11 +47,16 @@ def spelled_amount(epsilon: Any) -> Fraction:
     return amount(parse_amount(epsilon) if isinstance(epsilon, str) else epsilon)
 
 
-def plan(method: str, epsilon: Any, terms: Terms) -> Plan:
-    """The plan of a release, or an error that says why not."""
+def plan(method: str, epsilon: Any, terms: Terms, submissions: int | None = None) -> Plan:
+    """The plan of a release, or an error that says why not.
+
+    Where records are only ever replaced, their number is public, and which sums are made depends on it. What is charged
+    does not.
+    """
     eps = spelled_amount(epsilon)
     if method in PURPOSES:
-        split = block_tree.split(eps, terms.bins, terms.neighbours, PURPOSES[method])
+        public = submissions if terms.neighbours == "replace" else None
+        split = block_tree.split(eps, terms.bins, terms.neighbours, PURPOSES[method], public)
         made = Plan(method, eps, terms.bins, split.scales, split.epsilons, split.sizes)
     elif method == "partition":
         cut, rest = eps * partition.SHARE, eps * (1 - partition.SHARE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -11,9 +12,10 @@ from privjail.encrypted import compare, publication
 from privjail.encrypted import encrypted_pb2 as pb
 from privjail.encrypted.journal import FORGET, Arrays, Database, Journal
 from privjail.encrypted.numbers import P, Whole, centred, uniform
-from privjail.encrypted.plans import Plan, bucket_starts
+from privjail.encrypted.plans import Plan, bucket_starts, plan
 from privjail.encrypted.records import Sum
 from privjail.encrypted.seal import Public
+from privjail.encrypted.spending import Spending
 from privjail.encrypted.study import Terms
 from privjail.encrypted.wire import Caller, RecordsMoved
 from privjail.errors import DPError
@@ -27,12 +29,13 @@ class Release:
     """Asks the decryption server, removes the masks, adds its own noise, publishes."""
 
     def __init__(
-        self, name: str, plan: Plan, terms: Terms, database: Database, peer: Caller, public: Public, draw: Draw
-    ) -> None:
-        self.name, self.plan, self.terms = name, plan, terms
+        self, name: str, made: Plan, terms: Terms, database: Database, peer: Caller, public: Public, draw: Draw,
+        spending: Spending,
+    ) -> None:  # fmt: skip
+        self.name, self.plan, self.terms = name, made, terms
         self._db, self._peer, self._public, self._draw = database, peer, public, draw
-        self._journal = Journal(database, name)
-        self.steps = 4 if plan.partitioned else 2
+        self._journal, self._spending = Journal(database, name), spending
+        self.steps = 4 if made.partitioned else 2
         self._noisy: tuple[Whole, ...] | None = None
 
     def run(self, latest: Callable[[], AbstractContextManager[Sum]]) -> Iterator[str]:
@@ -47,6 +50,7 @@ class Release:
         with latest() as total:
             kept, reply = self._exchanged(total)
         self._submissions = int(kept["submissions"][0])
+        self.plan = plan(self.plan.method, self.plan.epsilon, self.terms, self._submissions)
         if not self.plan.partitioned:
             self._noisy = self._block_tree(kept["masks"], reply)
             return
@@ -70,7 +74,14 @@ class Release:
         return text
 
     def _noise(self, step: str, scale: float, n: int) -> Whole:
-        return self._journal.once(step, lambda: {"noise": np.array(self._draw(scale, n), dtype=np.int64)})["noise"]
+        """This server's noise of a step, drawn once: the ledger knows the mark that was drawn with it."""
+
+        def drawn() -> Arrays:
+            return {"noise": np.array(self._draw(scale, n), dtype=np.int64), "mark": _bytes(secrets.token_bytes(16))}
+
+        made = self._journal.once(step, drawn)
+        self._spending.note(self.name, step, made["mark"].tobytes().hex())
+        return made["noise"]
 
     def _exchanged(self, total: Sum) -> tuple[Arrays, Arrays]:
         """The masked sum, and what the decryption server answered to it.
@@ -118,7 +129,7 @@ class Release:
         # This noise is added before numbers are reduced modulo P. After it, a decryption server that shifts a count to
         # the edge of the range would see, free of noise, on which side it falls.
         rows = np.split(answered, np.cumsum([len(row) for row in hidden])[:-1])
-        steps = zip(NOISE_STEPS, self.plan.scales, rows, hidden, strict=False)
+        steps = zip(NOISE_STEPS[: len(rows)], self.plan.scales, rows, hidden, strict=True)
         return tuple(centred(row - mask + self._noise(step, scale, len(row))) for step, scale, row, mask in steps)
 
     # -- partition

@@ -67,6 +67,8 @@ class Spending:
         self._account, self._prefix = account, prefix
         self._budget = budget
         self._charges: dict[str, tuple[str, Fraction, str]] = {}
+        self._noted: dict[tuple[str, str], str] = {}  # the mark of what a step of a release made
+        self._failed: set[str] = set()  # releases in which the other server sent what an honest one never sends
         try:
             self._store = SQLiteStore(folder, new=not (folder / "ledger.sqlite").exists())
             for event in self._store.start():
@@ -76,7 +78,17 @@ class Spending:
             raise LedgerError(f"ledger.sqlite of {folder.name!r}: {e.what}", do=do) from None
 
     def _take(self, body: dict[str, str]) -> None:
+        if "step" in body:
+            self._noted[body["release"], body["step"]] = body["mark"]
+            if "failed" in body:
+                self._failed.add(body["release"])
+            return
         self._charges[body["release"]] = (body["method"], Fraction(body["epsilon"]), body.get("mark", ""))
+
+    @property
+    def failed(self) -> int:
+        """Releases that the other server spoilt."""
+        return len(self._failed)
 
     @property
     def spent(self) -> Fraction:
@@ -123,6 +135,27 @@ class Spending:
                     raise BudgetExceeded("another process spent the study's budget meanwhile")
                 writing.append(body)
             self._take(body)
+
+    def note(self, release: str, step: str, mark: str, failed: bool = False) -> None:
+        """Note what a step with noise made, durably, before anything of it is sent.
+
+        An old copy of state.sqlite from the middle of a release lacks what the step made, and would draw noise a second
+        time under the same charge. What it makes then has another mark, and is refused here.
+        """
+        with self._lock:
+            known = self._noted.get((release, step))
+            if known is None:
+                body = {"release": release, "step": step, "mark": mark} | ({"failed": "1"} if failed else {})
+                with self._store.writing() as writing:
+                    for event in self._store.news():
+                        self._take(event.body)
+                    writing.append(body)
+                self._take(body)
+            elif known != mark:
+                raise DPError(
+                    f"step {step!r} of release {release!r} was done before; state.sqlite lacks it: it is an old copy",
+                    do="put the newest state.sqlite back, or use another name",
+                )
 
     def close(self) -> None:
         if self._account is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from privjail.client import _error
+from privjail.client_errors import error_of
 from privjail.encrypted.probe import NO_TLS, OTHER, RIGHT, who_answers
 from privjail.encrypted.study import Server
 from privjail.errors import DPError, InternalError, PlanError
@@ -238,7 +238,7 @@ class Caller:
             if e.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
                 return DPError(f"the message is too large for {self._where.address}", do="submit smaller batches")
             return DPError(f"{self._where.address} did not answer ({e.code().name.lower()})", do="try again later")
-        return _error(e)
+        return error_of(e)
 
     def close(self) -> None:
         self._channel.close()

@@ -56,7 +56,10 @@ class ChosenEngine(Engine):
         used = self._questions(wanted)
         if len(used) <= 1:
             return self._engine(next(iter(used), "polars")).evaluate_all(wanted)
-        return [self.evaluate(value) for value in wanted]
+        known: dict[Value, Answer] = {}
+        for name, asked in used.items():
+            known |= zip(asked, self._engine(name).evaluate_all(asked), strict=True)
+        return [self.evaluate_from(value, known) for value in wanted]
 
     def _questions(self, values: list[Value]) -> dict[str, list[Value]]:
         """What is asked about rows, by the engine that is asked."""

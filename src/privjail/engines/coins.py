@@ -12,6 +12,7 @@ import hmac
 import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from privjail.ops.rows.sample import BITS, Sample
 
@@ -26,7 +27,7 @@ class Coins:
     """Draws for the samples of some data sets. Sessions of one jail share it."""
 
     def __init__(self) -> None:
-        self._keys: dict[Rows, bytes] = {}
+        self._keys: WeakKeyDictionary[Rows, bytes] = WeakKeyDictionary()
 
     def renew(self, source: Rows) -> None:
         """New coins for a data set whose rows are held anew."""

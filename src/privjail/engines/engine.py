@@ -110,11 +110,18 @@ class Engine(Protocol):
 
     def evaluate(self, value: Value) -> Answer:
         """Exact whole numbers in units of the value's grid. Only counts, sums and ranks look at rows."""
+        return self.evaluate_from(value, {})
+
+    def evaluate_from(self, value: Value, known: Mapping[Value, Answer]) -> Answer:
+        """The same, where some values were computed already."""
+        if value in known:
+            return known[value]
         if not value.inputs:
             return self.step(value, [])
         done: dict[Value, Answer] = {}
         for node, used in evaluation(value):
-            done[node] = self.step(node, list(map(done.__getitem__, node.inputs)))
+            found = known.get(node)
+            done[node] = self.step(node, list(map(done.__getitem__, node.inputs))) if found is None else found
             for each in used:
                 del done[each]
         return done[value]

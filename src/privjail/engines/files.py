@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from privjail.plan.domain import Domain, TimeDomain
 MANIFEST = "held.json"
 VERSION = 1
 BLOCK = 1 << 20
+Stamp = tuple[int, int, int, int]  # device, number, size and time of change of a file
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,15 @@ def file_hash(path: Path) -> str:
     except OSError:
         return ""
     return digest.hexdigest()
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells a file from the one that was there when it was opened, without reading it."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        raise SchemaError(f"there is no file {path.name!r}") from None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def columns_as_held(dataset_columns: Sequence[tuple[str, Domain]]) -> list[tuple[str, str, bool]]:

@@ -16,7 +16,9 @@ from privjail.ops.columns.carried import Carried
 from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Column, Source
@@ -88,13 +90,23 @@ class ReferenceEngine(Engine):
             return len(columns[0]) if columns else 0
         if isinstance(base, PerPerson):
             return len(self._persons(base))
+        if isinstance(base, Append):
+            return len(base.python(self._rows(base.rows), self._rows(base.other)))
         return len(self._origins(base))
 
     def _origins(self, base: Rows) -> list[int]:
         """For each row of a base that is no data set, its number in the base before."""
         assert base.parent is not None
         before = self._rows(base.parent)
+        if isinstance(base, Pairs):
+            return [before[i] for i, _ in self._pairs(base)]
         return before if isinstance(base, Window) else self._step(base, before)
+
+    def _pairs(self, base: Pairs) -> list[tuple[int, int | None]]:
+        """For each row of a join, the numbers of the two rows that it is made of, in the rows that were joined."""
+        sides = ((base.rows, base.keys), (base.other, base.other_keys))
+        keys = [[self._taken(key, rows, self._rows(rows)) for key in keys] for rows, keys in sides]
+        return base.python(*(list(zip(*columns, strict=True)) for columns in keys))
 
     def _persons(self, base: PerPerson) -> list[list[int]]:
         """For each person the numbers of her rows in the base before, in their order."""
@@ -128,6 +140,13 @@ class ReferenceEngine(Engine):
                     done[node] = [node.python(seen, i) for i in range(size)]
                 case Aggregate():
                     done[node] = self._aggregated(node)
+                case Paired():
+                    other = node.pairs.other
+                    column = self._taken(node.inner, other, self._rows(other))
+                    done[node] = [node.python(column, j) for _, j in self._pairs(node.pairs)]
+                case Appended():
+                    parts = [self._part(node, *part) for part in node.parts]
+                    done[node] = node.append.python(*parts)
                 case Lookup():
                     done[node] = self._looked_up(node, size)
                 case _:
@@ -142,6 +161,10 @@ class ReferenceEngine(Engine):
             return [node.python(rows) for rows in persons]
         column = self._column(node.inner, self._size(node.persons.rows.base))
         return [node.python([column[i] for i in rows]) for rows in persons]
+
+    def _part(self, node: Appended, part: Expr | None, rows: Rows) -> list[Any]:
+        kept = self._rows(rows)
+        return [None] * len(kept) if part is None else [node.python(x, part) for x in self._taken(part, rows, kept)]
 
     def _looked_up(self, node: Lookup, size: int) -> list[Any]:
         rows = self._rows(node.other)

@@ -58,9 +58,9 @@ def _best_alone(rising: Floats, noise: float) -> Floats:
     best = np.full(n, np.inf)
     for size in range(1, n + 1):
         fits = n - size + 1
-        own = (rising[:fits] - (sums[size:] - sums[:fits]) / size) ** 2 + noise / size**2
+        own = (rising[:fits] - (sums[size:] - sums[:fits]) / size) ** 2 + noise / size
         best[:fits] = np.minimum(best[:fits], own)
-        if size >= 128:  # the noise is down to 1/16384 by then; longer buckets gain nothing that counts
+        if size >= 400:  # longer buckets gain next to nothing
             break
     return best
 

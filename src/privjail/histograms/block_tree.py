@@ -6,16 +6,15 @@ two servers can make the release on shares or ciphertexts (privjail.encrypted). 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privjail.budget.amounts import float_up
+from privjail.budget.amounts import amount, float_up
 from privjail.errors import PlanError
 from privjail.histograms.counts import exact_counts
 from privjail.histograms.histogram import PLAIN, PrivateHistogram
@@ -23,16 +22,16 @@ from privjail.histograms.laws import Draw, Floats, Integers, Law
 from privjail.histograms.nested import Nest, NestedSpread
 from privjail.histograms.postprocess import BLOCK_SIZE, block_sums, whole
 from privjail.histograms.relation import RELATIONS, per_record
+from privjail.histograms.shares import PURPOSES, depends_on_records, shares
 from privjail.histograms.smoothing import Measured, Unbiased, smooth_blocks
 from privjail.mechanisms.noise import Noise
 
-PURPOSES = ("bins", "both", "ranges")
-BINS_ODDS = 85 / 15  # counts to blocks, where single bins are asked: blocks keep long ranges from drifting
+__all__ = ["BLOCK_SIZE", "PURPOSES", "Split", "block_sums", "estimate", "estimate_nested", "release", "shares", "split"]
+
 SMALLEST_VARIANCE = 1e-6  # below that the counts are as good as exact
-
-
-NEAR_BEST = 1.03  # of nests that differ by less, the coarsest is taken: it leaves most to smoothing
 NAMES = ("leaves", "blocks", "large blocks")
+RECORDS = "records"  # the name of the number of records, the sum of one block that holds all bins
+TOTAL_SHARE = Fraction(3, 100)  # of ε, for the number of records, where sizes and shares depend on it
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Split:
 
     @property
     def epsilons(self) -> dict[str, Fraction]:
-        return dict(zip(NAMES, self.each, strict=False))
+        return dict(zip(level_names(len(self.each)), self.each, strict=True))
 
     @property
     def leaf_scale(self) -> float:
@@ -60,46 +59,15 @@ class Split:
         return self.scales[1]
 
 
-def shares(bins: int, purpose: str) -> dict[int, Fraction]:
-    """The sizes of blocks that are summed, 1 for single bins, and the share of ε of each. From public facts only.
+def split(
+    epsilon: Any, bins: int, neighbours: str = "add-remove", purpose: str = "both", records: float | None = None
+) -> Split:
+    """How ε is divided. One record changes the sums of each size by 1 in all; a replaced one by 2.
 
-    A share s has noise of variance 2 / s². With k blocks of the largest size, a prefix holds k / 2 of them on average,
-    a random range k / 3. At each end of it, of a block that consists of f smaller ones, f / 6 times their variance is
-    left. So prefixes and random ranges together have Σ c · 2 / s² for c = 5k / 12 at the top and f / 4 below; that is
-    least for s proportional to c**(1/3), and then 2 (Σ c**(1/3))³. Single bins have 2 / s² of the first share alone.
-    For bins, blocks of 128 get 15 %, which keeps long ranges from drifting. For both, the odds of counts to blocks of
-    128 are the geometric mean of those for bins and of (128 / 3k)**(1/3), the best ones for prefixes.
+    ``records`` is about how many there are, where that is public: with few for each bin, other sums are better.
     """
-    if purpose not in PURPOSES:
-        raise PlanError(f"a histogram is for {', '.join(PURPOSES)}, not for {purpose!r}")
-    if purpose == "ranges":
-        return _for_ranges(bins)
-    blocks = -(-bins // BLOCK_SIZE)
-    ranges_odds = (BLOCK_SIZE / (3 * blocks)) ** (1 / 3)
-    odds = BINS_ODDS if purpose == "bins" else math.sqrt(BINS_ODDS * ranges_odds)
-    leaf = Fraction(round(100 * odds / (1 + odds)), 100)
-    return {1: leaf, BLOCK_SIZE: 1 - leaf}
-
-
-def _for_ranges(bins: int) -> dict[int, Fraction]:
-    powers = [2**i for i in range(1, max(bins - 1, 2).bit_length())]
-    nests = [(1, b) for b in powers] + [(1, a, b) for a in powers for b in powers if b > a]
-    roots = {nest: _cube_roots(bins, nest) for nest in nests}
-    costs = {nest: sum(found) ** 3 for nest, found in roots.items()}
-    least = min(costs.values())
-    best = max((nest for nest in nests if costs[nest] < NEAR_BEST * least), key=lambda nest: (nest[-1], nest[1]))
-    upper = [Fraction(round(100 * root / sum(roots[best])), 100) for root in roots[best][1:]]
-    return dict(zip(best, [1 - sum(upper, Fraction(0)), *upper], strict=True))
-
-
-def _cube_roots(bins: int, nest: tuple[int, ...]) -> list[float]:
-    inner = [b / a / 4 for a, b in zip(nest, nest[1:], strict=False)]
-    return [c ** (1 / 3) for c in [*inner, 5 * -(-bins // nest[-1]) / 12]]
-
-
-def split(epsilon: Any, bins: int, neighbours: str = "add-remove", purpose: str = "both") -> Split:
-    """How ε is divided. One record changes the sums of each size by 1 in all; a replaced one by 2."""
-    found, budget = shares(bins, purpose), per_record(epsilon, neighbours)
+    budget = per_record(epsilon, neighbours)
+    found = shares(bins, purpose, None if records is None else float(budget) * max(records, 0.0) / bins)
     parts = [budget * share for share in found.values()]
     each = tuple(part * RELATIONS[neighbours] for part in parts)
     return Split(tuple(found), each, tuple(float_up(1 / part) for part in parts))
@@ -140,8 +108,9 @@ def estimate_nested(
     smooth: bool = True,
 ) -> PrivateHistogram:
     """The same from noisy sums of blocks of several sizes, the first of which is 1."""
-    released: dict[str, Integers] = {name: whole(row, name) for name, row in zip(NAMES, sums, strict=False)}
-    bins = len(released["leaves"])
+    bins = len(np.atleast_1d(np.asarray(sums[0]))) if len(sums) else 0
+    names = _names(sizes, bins)
+    released: dict[str, Integers] = {name: whole(row, name) for name, row in zip(names, sums, strict=False)}
     if not len(sums) == len(sizes) == len(noises) == len(released) or not bins or min(sizes[1:], default=2) < 2:
         raise PlanError("there must be at least one bin, and block_size must be at least 2")
     if any(len(row) != -(-bins // size) for row, size in zip(released.values(), sizes, strict=True)):
@@ -186,26 +155,59 @@ def release(
 
     Guarantee: ε-DP for the stated neighbours.
     Why: one record moves one count and one sum of each size by 1 (a replaced one two of each). Discrete Laplace noise
-    of scale distance / ε₁ on the counts costs ε₁, on sums of blocks ε₂, on larger ones ε₃, and these add up to ε. The
-    rest reads the noisy numbers only; with ``neighbours="replace"`` also the number of records, on which neighbours
-    agree.
+    of scale distance / ε₁ on the counts costs ε₁, on sums of blocks ε₂, on larger ones ε₃, and these add up to ε. Which
+    sizes are summed may depend on the number of records. That is released first, with noise, for 3 % of ε, and all else
+    reads the noisy number; with ``neighbours="replace"`` the number itself, on which neighbours agree.
     Source: Dwork, McSherry, Nissim, Smith, TCC 2006; Ghosh, Roughgarden, Sundararajan, STOC 2009; sums beside
     counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010; means over trees: Willems, Shtarkov, Tjalkens, IT 1995.
     """
     exact = exact_counts(counts)
-    budget = split(epsilon, len(exact), neighbours, purpose)
-    sizes = (1, block_size or budget.sizes[1], *budget.sizes[2:])
     draw = draw or Noise().laplace
-    sums = [block_sums(exact, size) for size in sizes]
+    public = int(exact.sum()) if neighbours == "replace" else None
+    asked = public is None and block_size is None and depends_on_records(len(exact), purpose)
+    first = amount(epsilon) * TOTAL_SHARE if asked else Fraction(0)
+    told = _told(int(exact.sum()), first, neighbours, len(exact), draw) if asked else None
+    about = float(told.sums[0]) if told else public
+    budget = split(amount(epsilon) - first, len(exact), neighbours, purpose, about)
+    sizes = (1, block_size, *budget.sizes[2:]) if block_size else budget.sizes
     noisy = [
-        row + np.asarray(draw(scale, len(row)), dtype=np.int64) for row, scale in zip(sums, budget.scales, strict=True)
+        row + np.asarray(draw(scale, len(row)), dtype=np.int64)
+        for row, scale in zip([block_sums(exact, size) for size in sizes], budget.scales, strict=True)
     ]
+    if told:  # the number of records is one more sum, of a block that holds all bins
+        noisy, sizes = [*noisy, told.sums], (*sizes, told.size)
+        budget = Split(sizes, (*budget.each, first), (*budget.scales, told.scale))
+    names = _names(sizes, len(exact))
     return estimate_nested(
         noisy,
         sizes,
         [Law.of(scale) for scale in budget.scales],
         neighbours=neighbours,
-        epsilons=budget.epsilons,
-        total=int(exact.sum()) if neighbours == "replace" else None,
+        epsilons=dict(zip(names, budget.each, strict=True)),
+        total=public,
         smooth=smooth,
     )
+
+
+def level_names(count: int) -> tuple[str, ...]:
+    """Names of so many sizes of blocks, from single bins upward."""
+    return (*NAMES, *(f"blocks of level {i}" for i in range(len(NAMES), count)))[:count]
+
+
+def _names(sizes: Sequence[int], bins: int) -> tuple[str, ...]:
+    counted = len(sizes) > 2 and sizes[-1] >= bins
+    return (*level_names(len(sizes) - 1), RECORDS) if counted else level_names(len(sizes))
+
+
+class Told(NamedTuple):
+    """The noisy number of records, as the sum of one block that holds all bins."""
+
+    sums: Integers
+    size: int
+    scale: float
+
+
+def _told(records: int, epsilon: Fraction, neighbours: str, bins: int, draw: Draw) -> Told:
+    scale = float_up(1 / per_record(epsilon, neighbours))
+    noise = np.asarray(draw(scale, 1), dtype=np.int64)
+    return Told(records + noise, 1 << (bins - 1).bit_length(), scale)

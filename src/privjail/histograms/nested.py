@@ -7,7 +7,7 @@ level has noise of its own variance. A known number of records is one more level
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,16 @@ class NestedSpread:
         self._before = [np.concatenate([[0.0], np.cumsum(told)]).tolist() for told in nest.told]
 
     def variance(self, a: int, b: int) -> float:
+        return _variance(self, a, b)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NestedSpread) and other.nest == self.nest
+
+    def __hash__(self) -> int:
+        return hash(self.nest)
+
+    def found(self, a: int, b: int) -> float:
+        """The variance, computed; variance() remembers it for all releases of the same nest."""
         top = len(self.nest.sizes) - 1
         first, last, found = self._inside(top, 0, self.nest.blocks(top), a, b)
         return max(0.0, found + self._before[top][last] - self._before[top][first] if last > first else found)
@@ -146,3 +156,8 @@ class NestedSpread:
     def from_json(cls, found: Any) -> NestedSpread:
         sizes, variances = (int(x) for x in found["sizes"]), (float(x) for x in found["variances"])
         return cls(Nest(int(found["bins"]), tuple(sizes), tuple(variances)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _variance(spread: NestedSpread, a: int, b: int) -> float:
+    return spread.found(a, b)

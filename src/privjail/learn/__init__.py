@@ -7,15 +7,19 @@ model.predict(public_table)
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from privjail.learn.additive import AdditiveClassifier, LogisticRegression
 from privjail.learn.bayes import CategoricalNB, GaussianNB
 from privjail.learn.clusters import KMeans
 from privjail.learn.encoders import KBinsDiscretizer, OneHotEncoder
-from privjail.learn.linear import PCA, LinearRegression, Ridge, StandardScaler
+from privjail.learn.linear import PCA, LinearRegression, Ridge
 from privjail.learn.regressor import AdditiveRegressor
+from privjail.learn.scaler import StandardScaler
 from privjail.learn.spending import rho_for
 from privjail.learn.trees import DecisionTreeClassifier, RandomForestClassifier
 from privjail.learn.validation import cross_val_score
+from privjail.learn.words import not_offered
 
 __all__ = [
     "AdditiveClassifier",
@@ -35,3 +39,7 @@ __all__ = [
     "cross_val_score",
     "rho_for",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    not_offered(name, __all__)

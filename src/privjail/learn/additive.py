@@ -9,6 +9,7 @@ import numpy as np
 from privjail.errors import PlanError
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, indicator, target_of
 from privjail.learn.bins import Bins, bins_of
+from privjail.learn.direction import Direction
 from privjail.learn.shrink import linear_covariances, shrunk_steps, smooth_covariances
 from privjail.learn.spending import Spending
 from privjail.notebook import progress
@@ -37,6 +38,7 @@ class AdditiveModel(Classifier):
         self.rounds = rounds
         self.bins = bins
 
+    looks = False  # under (ε, δ), too, at the number of rows
     classes_: Any
     intercept_: float
     tables_: dict[Any, Any]
@@ -57,14 +59,17 @@ class AdditiveModel(Classifier):
             raise PlanError(f"{type(self).__name__} takes two classes, y has {len(classes)}", do="fit one per class")
         spending = Spending.of(eps, delta, rho, rows)
         whole_rounds(self.rounds)
-        fitting = ClassFitting(self, rows, columns, target, classes, spending)
-        fitting.run(fitting.rounds if self.rounds is None else self.rounds)
+        fitting = self._fitted(ClassFitting(self, rows, columns, target, classes, spending), columns)
         self.classes_ = np.array(classes)
         self.intercept_, self.tables_, self.bins_ = fitting.intercept, fitting.tables, fitting.bins
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         self.bill = spending.bill
         return self
+
+    def _fitted(self, fitting: ClassFitting, columns: dict[Any, Expr]) -> ClassFitting | Direction:
+        fitting.run(fitting.rounds if self.rounds is None else self.rounds)
+        return fitting
 
     def decision_function(self, X: Any) -> Any:  # noqa: N803
         """The log odds of the second class, for public rows."""
@@ -119,10 +124,13 @@ class LogisticRegression(AdditiveModel):
     """Logistic regression: categories enter one-hot; numbers with their square, or linearly for ``degree=1``.
 
     Amounts (see bins.py) enter linearly, with their logarithm, and with whether they are above the lowest value.
-    ``coef_`` holds what each bin of a column adds to the log odds.
+    ``coef_`` holds what each bin of a column adds to the log odds. Where rows are few for the columns and the price,
+    the coefficients are one noisy sum over rows, see direction.py; numbers then enter linearly.
 
     >>> model = learn.LogisticRegression().fit(df[["age", "ward"]], df["sex"], eps=1)
     """
+
+    looks = True
 
     def __init__(self, degree: int = 2, rounds: int | None = None, bins: int | None = None) -> None:
         super().__init__(rounds, bins)
@@ -133,11 +141,19 @@ class LogisticRegression(AdditiveModel):
             return smooth_covariances(bins.size, bins.known, False)
         return linear_covariances(bins.scales(self.degree), bins.known)
 
+    def _fitted(self, fitting: ClassFitting, columns: dict[Any, Expr]) -> ClassFitting | Direction:
+        if fitting.share_of_noise < FEW or self.rounds is not None or self.bins is not None:
+            return super()._fitted(fitting, columns)
+        found = Direction(fitting.rows, columns, fitting.target, fitting.positive, fitting.spending)
+        found.run(fitting.left)
+        return found
+
     @property
     def coef_(self) -> dict[Any, Any]:
         return self.tables_
 
 
+FEW = 0.02  # share of the rows that the noise of one table makes up, from which on one direction is found
 LOOK = 0.01  # the share of the price that tells how many rows there are
 RULE = {  # share of the rows that the noise of one table makes up -> rounds, bins; for pure ε and for Gaussian noise
     True: ((0.03, 1, 4), (0.01, 1, 8), (2.1e-3, 1, 16), (4.3e-4, 2, 32), (8.6e-5, 4, 32), (0.0, 8, 32)),
@@ -168,8 +184,8 @@ class Fitting:
     counts: dict[Any, Any]
 
     def __init__(
-        self, model: Any, rows: Rows, columns: dict[Any, Expr], spending: Spending, tables: int
-    ) -> None:  # fmt: skip
+        self, model: Any, rows: Rows, columns: dict[Any, Expr], spending: Spending, tables: int, looks: bool = False
+    ) -> None:
         if not columns:
             raise PlanError("X has no columns")
         self.rows, self.spending = rows, spending
@@ -177,9 +193,10 @@ class Fitting:
             bins_of(name, each, model.bins or 2)  # what has no bins is refused before anything is charged
         spending.reserve(rows)
         self.left, seen = 1.0, 0.0
-        if not spending.in_one_piece and (model.rounds is None or model.bins is None):
+        if (looks or not spending.in_one_piece) and (model.rounds is None or model.bins is None):
             [[seen]], _ = spending.release_all([Tally(rows, (Constant(Lit.of("all")),), None)], LOOK, "rows")
             self.left = 1 - LOOK
+        self.share_of_noise = spending.deviation_of_all(tables) / max(seen, 1.0) if seen else 0.0
         self.rounds, most = default_rounds(spending, tables, seen)
         self.bins = {name: bins_of(name, each, model.bins or most) for name, each in columns.items()}
         self.keys = {name: bins.key(columns[name]) for name, bins in self.bins.items()}
@@ -244,7 +261,7 @@ class ClassFitting(Fitting):
         spending: Spending,
     ) -> None:  # fmt: skip
         self.positive, self.target = indicator(target, classes[1]), target
-        super().__init__(model, rows, columns, spending, len(columns))
+        super().__init__(model, rows, columns, spending, len(columns), model.looks)
 
     def _residual(self, score: Expr) -> Expr:
         return Arithmetic("-", self.positive, sigmoid(score))

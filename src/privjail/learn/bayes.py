@@ -149,6 +149,17 @@ class GaussianNB(Classifier):
         self.var_ = half**2 * np.maximum(square - mean**2, floor).T
         self.numbers_ = scaled.names
 
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        keys = {name: bins.key(columns[name]) for name, bins in self.bins_.items()}
+        numbers = [Cast(numeric(columns[name]), "Float64") for name in self.numbers_]
+        scores: list[Expr] = []
+        for i, prior in enumerate(np.log(self.class_count_ / self.class_count_.sum())):
+            parts = [b.looked_up(keys[n], self.feature_log_prob_[n][:, i]) for n, b in self.bins_.items()]
+            parts += [_log_density(x, self.theta_[i, j], self.var_[i, j]) for j, x in enumerate(numbers)]
+            sum_ = Dot(tuple(parts), (Lit.of(1.0),) * len(parts))
+            scores.append(Arithmetic("+", sum_, Constant(Lit.of(float(prior)))))
+        return largest(scores)
+
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The chance of each class, for public rows; a missing value says nothing."""
         self._need_fitted()
@@ -162,6 +173,14 @@ class GaussianNB(Classifier):
             logs = -0.5 * np.log(self.var_[:, i]) - (x - self.theta_[:, i]) ** 2 / (2 * self.var_[:, i])
             total += np.where(np.isnan(x), 0.0, logs)
         return as_chances(total)
+
+
+def _log_density(x: Expr, mean: float, variance: float) -> Expr:
+    """The logarithm of a normal density, up to a constant; 0 for a missing number."""
+    away = Arithmetic("-", x, Constant(Lit.of(float(mean))))
+    square = Arithmetic("*", Arithmetic("*", away, away), Constant(Lit.of(float(-0.5 / variance))))
+    found = Arithmetic("+", square, Constant(Lit.of(float(-0.5 * np.log(variance)))))
+    return FillNull(found, Constant(Lit.of(0.0))) if found.domain.nullable else found
 
 
 def _filled(name: Any, expr: Expr) -> Expr:

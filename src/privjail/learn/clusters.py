@@ -11,9 +11,10 @@ from privjail.learn.linear import Scaled
 from privjail.learn.spending import Spending
 from privjail.learn.trees import public_draw
 from privjail.notebook import progress
-from privjail.numpy.array import PrivArray, cells_of
+from privjail.numpy.arrays import PrivArray, cells_of
 from privjail.ops.columns.cast import Cast
 from privjail.ops.numbers.tally import Tally
+from privjail.prisoner import Prisoner
 
 BESIDE = 0.3  # how far from a large cluster's centre a spare one is put, at most, in each column
 
@@ -79,8 +80,16 @@ class KMeans(Estimator):
         return np.array(chosen)
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """The nearest centre of each public row, over the public ranges."""
+        """The nearest centre of each row, over the public ranges; of private rows a private column.
+
+        >>> df["cluster"] = learn.KMeans(2).fit(df[["age", "days"]], eps=1).predict(df[["age", "days"]])
+        """
         self._need_fitted()
+        if isinstance(X, Prisoner):
+            rows, columns = self._private_columns(X)
+            points = PrivArray(rows, cells_of(columns.values())) / self._half
+            centres = self.cluster_centers_ / self._half
+            return (points @ (-2 * centres.T) + (centres**2).sum(axis=1)).argmin(axis=1)
         values = frame(X, list(self.feature_names_in_)).to_numpy(dtype=float) / self._half
         far = ((values[:, None, :] - (self.cluster_centers_ / self._half)[None]) ** 2).sum(axis=2)
         return np.argmin(far, axis=1)

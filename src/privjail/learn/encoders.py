@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.learn.base import Estimator, columns_of, frame
+from privjail.learn.base import Transformer, columns_of, frame
 from privjail.learn.bins import Bins, bins_of
 from privjail.learn.spending import Bill
-from privjail.numpy.array import PrivArray, cells_of
+from privjail.numpy.arrays import PrivArray, cells_of
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.plan.domain import FloatDomain
@@ -21,7 +21,7 @@ from privjail.prisoner import Prisoner
 MOST = 1000  # values of one column that become columns
 
 
-class Encoder(Estimator):
+class Encoder(Transformer):
     """What both share: bins by the rule of bins.py, as one indicator each or as whole numbers."""
 
     bins_: dict[Any, Bins]
@@ -36,8 +36,11 @@ class Encoder(Estimator):
     def _ordinal(self) -> bool:
         return False
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Take the bins from the domains of a private table. Nothing is asked of the jail, and nothing is paid."""
+    def fit(self, X: Any, y: Any = None, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Self:  # noqa: N803
+        """Take the bins from the domains of a private table. Nothing is asked of the jail, and nothing is paid.
+
+        A price may be given, as to other steps; nothing of it is spent.
+        """
         _, columns = columns_of(X)
         if not columns:
             raise PlanError("X has no columns")
@@ -46,9 +49,6 @@ class Encoder(Estimator):
         self.n_features_in_ = len(columns)
         self.bill = Bill(made=[])
         return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803
-        return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Any:  # noqa: N803
         """A private array for a private table, a numpy array for a public one.
@@ -106,6 +106,12 @@ class OneHotEncoder(Encoder):
 
     def _first(self) -> int:
         return 1 if self.drop == "first" else 0
+
+    @property
+    def categories_(self) -> list[Any]:
+        """The values of each column, from the schema."""
+        self._need_fitted()
+        return [np.array([*bins.labels, *[None] * bins.nullable], dtype=object) for bins in self.bins_.values()]
 
     def _bins(self, name: Any, expr: Expr) -> Bins:
         if self.drop not in (None, "first"):

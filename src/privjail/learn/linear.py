@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from privjail.errors import PlanError
-from privjail.learn.base import Estimator, Regressor, columns_of, frame, target_of
+from privjail.learn.base import Regressor, Transformer, columns_of, frame, target_of
 from privjail.learn.spending import Spending
-from privjail.numpy.array import PrivArray, cells_of, clip_norm
+from privjail.numpy.arrays import PrivArray, cells_of, clip_norm
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
@@ -18,6 +18,7 @@ from privjail.ops.columns.norms import Dot
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
+from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
 
 
@@ -93,6 +94,8 @@ class Ridge(Regressor):
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         self._need_fitted()
+        if isinstance(X, Prisoner):
+            return self._private_predictions(X)
         return frame(X, list(self.feature_names_in_)).to_numpy(dtype=float) @ self.coef_ + self.intercept_
 
 
@@ -113,7 +116,7 @@ def _positive(matrix: Any) -> Any:
     return (vectors * np.maximum(values, 0)) @ vectors.T
 
 
-class PCA(Estimator):
+class PCA(Transformer):
     """Principal components of private columns, measured over their public ranges, from one noisy matrix of products.
 
     The mean is taken from the same release, by a column of ones.
@@ -121,6 +124,8 @@ class PCA(Estimator):
     >>> model = learn.PCA(n_components=1).fit(df[["age", "days"]], eps=1)
     >>> model.components_.shape
     (1, 2)
+    >>> learn.PCA(n_components=1).fit_transform(df[["age", "days"]], eps=1).ndim
+    2
     """
 
     def __init__(self, n_components: int = 2, clip: float | None = None) -> None:
@@ -147,48 +152,17 @@ class PCA(Estimator):
         half = np.asarray(scaled.half)
         self.components_ = vectors[:, order].T
         self.explained_variance_ = np.maximum(values[order], 0)
+        self.explained_variance_ratio_ = self.explained_variance_ / max(float(np.maximum(values, 0).sum()), 1e-300)
         self.scale_, self.mean_ = half, np.asarray(scaled.middle) + half * mean
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.bill = spending.bill
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: N803
-        """Public rows by their components; a private array as a private array."""
-        if isinstance(X, PrivArray):
-            return ((X - self.mean_) / self.scale_) @ self.components_.T
+        """Public rows by their components; a private table or array as a private array."""
+        return ((self._values(X) - self.mean_) / self.scale_) @ self.components_.T
+
+    def inverse_transform(self, X: Any) -> Any:  # noqa: N803
+        """From components, of public or private rows, back to the columns of the fit."""
         self._need_fitted()
-        values = frame(X, list(self.feature_names_in_)).to_numpy(dtype=float)
-        return (values - self.mean_) / self.scale_ @ self.components_.T
-
-
-class StandardScaler(Estimator):
-    """Means and standard deviations of private columns, from noisy sums; applies to public tables and private arrays.
-
-    >>> scaler = learn.StandardScaler().fit(df[["age", "days"]], eps=1)
-    """
-
-    def fit(self, X: Any, y: Any = None, *, eps: Any = None, delta: Any = None, rho: Any = None) -> Self:  # noqa: N803
-        """Fit to private columns of numbers, for eps, for eps and delta, or for rho."""
-        rows, columns = columns_of(X)
-        scaled = Scaled(columns)
-        spending = Spending.of(eps, delta, rho, rows)
-        d = len(scaled.exprs)
-        one = Cast(Constant(Lit.of(1)), "Float64")
-        squares = [Arithmetic("*", each, each) for each in scaled.exprs]
-        sums = PrivArray(rows, cells_of([*scaled.exprs, *squares, one])).sum(axis=0)
-        [found] = spending.release([sums._value], 1, "sums and squares")
-        n = max(found[-1], 1.0)
-        mean = np.array(found[:d]) / n
-        spread = np.sqrt(np.maximum(np.array(found[d:-1]) / n - mean**2, 1e-6))
-        half = np.asarray(scaled.half)
-        self.mean_, self.scale_ = np.asarray(scaled.middle) + half * mean, half * spread
-        self.feature_names_in_ = np.array(list(columns), dtype=object)
-        self.bill = spending.bill
-        return self
-
-    def transform(self, X: Any) -> Any:  # noqa: N803
-        """(X - mean) / standard deviation, of public rows or of a private array."""
-        self._need_fitted()
-        if isinstance(X, PrivArray):
-            return (X - self.mean_) / self.scale_
-        return (frame(X, list(self.feature_names_in_)).to_numpy(dtype=float) - self.mean_) / self.scale_
+        return (X @ self.components_) * self.scale_ + self.mean_

@@ -20,6 +20,7 @@ from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
+from privjail.prisoner import Prisoner
 
 LEAST = 1e-3  # of the variance of residuals, in units of half the target's range
 
@@ -69,6 +70,8 @@ class AdditiveRegressor(Regressor):
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The number that is expected of each public row."""
         self._need_fitted()
+        if isinstance(X, Prisoner):
+            return self._private_predictions(X)
         return added_up(frame(X, list(self.feature_names_in_)), self.intercept_, self.tables_, self.bins_)
 
     def _predicted(self, columns: dict[Any, Expr]) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,27 @@ def posteriors(gradient: Any, curvature: Any, noise: float, covariances: list[An
     root = 1 / np.sqrt(noise + curvature)
     found = {}
     for which, covariance in enumerate(covariances):
-        values, vectors = np.linalg.eigh((curvature * root)[:, None] * covariance * (curvature * root))
-        squares = (vectors.T @ (gradient * root)) ** 2
+        values, vectors = decomposed((curvature * root)[:, None] * covariance * (curvature * root))
+        along = gradient * root if vectors is None else vectors.T @ (gradient * root)
+        squares = along**2
         for size in SIZES:
             variances = 1 + size * np.maximum(values, 0)
             found[which, size] = 0.5 * float(np.sum(squares - squares / variances - np.log(variances)))
     return found
+
+
+def decomposed(matrix: Any) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors; no eigenvectors if the matrix is diagonal.
+
+    Curvature and noise are the same in all rounds of a fit but the first, so most matrices come again.
+    """
+    diagonal = np.diagonal(matrix)
+    if np.count_nonzero(matrix) == np.count_nonzero(diagonal):
+        return diagonal, None
+    return _decomposed(matrix.tobytes(), len(matrix))
+
+
+@lru_cache(maxsize=128)
+def _decomposed(content: bytes, size: int) -> tuple[Any, Any]:
+    values, vectors = np.linalg.eigh(np.frombuffer(content).reshape(size, size))
+    return values, vectors

@@ -12,9 +12,11 @@ from privjail import session
 from privjail.budget.amounts import amount, probability
 from privjail.budget.notions import ApproxDP, Notion
 from privjail.errors import BudgetError, BudgetExceeded, PlanError
+from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import Mechanism
+from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Element, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.rows import Rows
@@ -75,8 +77,8 @@ class Bill(list[dict[str, Any]]):
 class Spending:
     """The price of one fit: eps alone is pure (Laplace noise); eps with delta, or rho, is Gaussian noise.
 
-    Under an (ε, δ) budget, whose releases add up ε and δ, everything must be one vector of Gaussian noise; under zCDP
-    and Rényi budgets ρ adds up, so rounds are possible. ``bill`` lists what was asked for, and at which price.
+    Under an (ε, δ) budget, whose releases add up ε and δ, Gaussian noise is best spent on one vector; under zCDP and
+    Rényi budgets ρ adds up, so rounds cost less. ``bill`` lists what was asked for, and at which price.
     """
 
     eps: Fraction | None = None
@@ -106,7 +108,7 @@ class Spending:
 
     @property
     def in_one_piece(self) -> bool:
-        """Whether all that is released must be one vector."""
+        """Whether Gaussian noise is best spent on one vector, for ε and δ of several would add up."""
         return self.delta is not None
 
     def _part(self, share: float | Fraction) -> Fraction:
@@ -143,9 +145,13 @@ class Spending:
 
     def deviation_of_all(self, number: int, share: float | Fraction = 1) -> float:
         """The standard deviation of ``release_all`` on the elements of so many vectors."""
-        if self.in_one_piece:
-            return self.deviation(share) * math.sqrt(number)
-        return self.deviation(self._part(share) / number)
+        if not self.in_one_piece:
+            return self.deviation(self._part(share) / number)
+        return min(self.deviation(share) * math.sqrt(number), self.without_delta().deviation_of_all(number, share))
+
+    def without_delta(self) -> Spending:
+        """The same price and bill for pure releases: an (ε, δ) budget counts ε-DP as (ε, 0)."""
+        return Spending(self.eps, bill=self.bill) if self.in_one_piece else self
 
     def release(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[Any]:
         """Several values in one request, at equal parts of a share of the price."""
@@ -153,6 +159,29 @@ class Spending:
         answers = self._ask([Query(value, noise) for value in values])
         self.bill.append({"what": what, "values": len(values), "each": noise})
         return answers
+
+    def of_choice(self, share: float | Fraction) -> float:
+        """The ε of a choice that gets this share of the price.
+
+        Under zCDP it is that of the exponential mechanism, which costs ρ = ε²/8: of noisy max only ε²/2 is known.
+        """
+        part = self._part(share)
+        if self.eps is not None:
+            return float(self.eps * part)
+        assert self.rho is not None
+        return math.sqrt(8 * self.rho * part)
+
+    def choose(self, values: Sequence[Value], share: float | Fraction, what: str) -> list[int]:
+        """The place of the largest element of each vector, with noise; each vector gets the whole share.
+
+        For values in parts of the table that exclude each other: together they cost what one of them does. By report
+        noisy max for ε (with δ, which stays unspent), by the exponential mechanism for ρ.
+        """
+        eps = _short(Fraction(self.of_choice(share)) * (1 - Fraction(1, 10**9)))  # the root was not rounded down
+        noise: Mechanism = NoisyMax(eps) if self.rho is None else Exponential(eps)
+        found = self._ask([Query(value, noise) for value in values])
+        self.bill.append({"what": what, "values": len(values), "each": noise})
+        return [int(place) for place in found]
 
     def _ask(self, asks: list[Query]) -> list[Any]:
         refused: BudgetExceeded | None = None
@@ -174,9 +203,11 @@ class Spending:
         """Vectors of sensitivity 1 each, and the standard deviation of the noise on their elements.
 
         For Gaussian noise of (ε, δ) they are one vector, of L2 sensitivity √(number of vectors); else one release each.
+        Under (ε, δ) that is Laplace noise where few vectors make it the smaller one.
         """
-        if not self.in_one_piece:
-            return self.release(values, share, what), self.deviation_of_all(len(values), share)
+        pure, deviation = self.without_delta(), self.deviation_of_all(len(values), share)
+        if pure.deviation_of_all(len(values), share) <= deviation:
+            return pure.release(values, share, what), deviation
         elements = tuple(Element(value, i) for value in values for i in range(value.size))
         noise = self.mechanism(share)
         found = self._ask([Query(Stack(elements, tuple(range(len(elements)))), noise)])[0]
@@ -185,7 +216,7 @@ class Spending:
         for value in values:
             answers.append(found[at : at + value.size])
             at += value.size
-        return answers, self.deviation_of_all(len(values), share)
+        return answers, deviation
 
 
 def notion_of(rows: Rows) -> Notion | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
@@ -9,22 +11,30 @@ from typing import Any, Self
 import numpy as np
 
 from privjail.learn.base import Classifier, classes_of, columns_of, frame, target_of
+from privjail.learn.bayes import largest
 from privjail.learn.bins import Bins, bins_of
 from privjail.learn.spending import Spending
 from privjail.notebook import progress
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.norms import Dot
 from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.where import Where
+from privjail.ops.numbers.combine import Absolute, Add, Element, Stack
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.filter import Filter
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
+from privjail.plan.value import Value
 
 LOOK = 0.05  # the share of the price that a tree pays to know how many rows there are
-FEW = 4  # rows in a bin, in units of the noise on its counts, below which splits are drawn without data
+FEW = 30  # rows in a bin, in units of the noise on its counts, below which splits are chosen by noisy max
+SEEN = 10  # rows in a leaf, times ε of a choice, over the logarithm of the choices, from which on it is split
+FINE = 64  # shares of classes are rounded to so many parts, so that scores are on a coarse grid
 
 
 @dataclass
@@ -104,7 +114,9 @@ class DecisionTreeClassifier(TreeModel):
     """A tree that is grown level by level, from counts by leaf, bin and class for every column.
 
     Leaves exclude each other, so a level costs the same however many leaves it has. A small part of the price counts
-    the rows first: if there are so few that noise would choose the splits, they are drawn without data instead.
+    the rows first: if there are so few that the noise on all these counts would choose the splits, each split is chosen
+    by report noisy max (for ρ: by the exponential mechanism) instead, which costs the same however many splits there
+    are to choose from; and the tree is only as deep as the number of rows allows.
 
     >>> model = learn.DecisionTreeClassifier(max_depth=2).fit(df[["age", "ward"]], df["sex"], eps=1)
     """
@@ -120,14 +132,14 @@ class DecisionTreeClassifier(TreeModel):
         spending.reserve(rows)
         self.tree_ = Tree()
         self.chances_: dict[int, Any] = {}
-        depth = 1 if spending.in_one_piece else self.max_depth
+        depth = self.max_depth
         left = 1.0
         if depth > 1:
             [counts], _ = spending.release_all([Tally(rows, (target,), None)], LOOK, "rows by class")
             left = 1 - LOOK
             noise = spending.deviation_of_all(len(keys), left / depth)
             if sum(counts) < FEW * self.bins * noise:  # a split would be chosen by noise
-                self._fit_drawn(rows, keys, target, spending, left)
+                self._fit_chosen(rows, keys, target, spending, left, max(float(sum(counts)), 1.0))
                 depth = 0
         for level in progress(range(depth), depth, "levels", least=2):
             leaf = self.tree_.leaf(keys)
@@ -139,20 +151,37 @@ class DecisionTreeClassifier(TreeModel):
         self.bill = spending.bill
         return self
 
-    def _fit_drawn(
-        self, rows: Rows, keys: dict[Any, Expr], target: Expr, spending: Spending, share: float
+    def _fit_chosen(
+        self, rows: Rows, keys: dict[Any, Expr], target: Expr, spending: Spending, share: float, n: float
     ) -> None:  # fmt: skip
-        """A tree whose splits are drawn without data, for few rows: only the counts of its leaves are asked for."""
-        for level in range(self.max_depth):
-            for node in self.tree_.leaves:
-                self.tree_.split(node, *drawn_test(self.bins_, "tree", level, node))
-        leaf = self.tree_.leaf(keys)
-        [found], noise = spending.release_all([Tally(rows, (leaf, target), None)], share, "counts by leaf and class")
-        counts = np.reshape(found, (-1, len(self.classes_)))
-        total = np.maximum(counts.sum(axis=0), 1.0)
-        self.chances_ = dict.fromkeys(range(self.tree_.size), total / total.sum())
-        for node, held in zip(leaf_labels(leaf), counts, strict=True):
-            self.chances_[node] = smoothed(held, total / total.sum(), noise)
+        """A tree whose splits are chosen by report noisy max: half of the price for them, half for counts of leaves."""
+        tests = list(candidates(self.bins_))
+        many = math.log(1 + len(tests) * max(1, len(self.classes_) - 1))
+        allowed = [
+            d
+            for d in range(2, self.max_depth + 1)
+            if n * spending.of_choice(share / 2 / d) >= SEEN * 2 ** (d - 1) * many
+        ]
+        depth = max(allowed, default=1)
+        part = share / 2 / (depth + 1)
+        prior = np.full(len(self.classes_), 1 / len(self.classes_))
+        self.chances_ = {0: prior}
+        for level in progress(range(depth + 1), depth + 1, "levels", least=2):
+            leaf = self.tree_.leaf(keys)
+            [found], noise = spending.release_all([Tally(rows, (leaf, target), None)], part, f"counts, level {level}")
+            counts = dict(zip(leaf_labels(leaf), np.reshape(found, (-1, len(self.classes_))), strict=True))
+            for node, held in counts.items():
+                self.chances_[node] = smoothed(held, self.chances_[node], noise)
+            least = SEEN * many / spending.of_choice(share / 2 / depth)
+            wide = [node for node, held in counts.items() if self._depth(node) == level and held.sum() >= least]
+            if level == depth or not wide or not tests:
+                continue
+            values = [scores(Filter(rows, _is(leaf, node)), keys, target, tests, self.chances_[node]) for node in wide]
+            places = spending.choose(values, share / 2 / depth, f"splits, level {level}")
+            for node, place in zip(wide, places, strict=True):
+                self.tree_.split(node, *tests[place % len(tests)])
+                for child in self.tree_.splits[node].children:
+                    self.chances_[child] = self.chances_[node]
 
     def _grow(self, leaves: list[int], tables: dict[Any, Any], noise: float, level: int) -> None:
         """Split each leaf where the noisy counts say that it pays; and set the chances of both parts."""
@@ -190,6 +219,40 @@ class DecisionTreeClassifier(TreeModel):
         places = self.tree_.places(codes, n)
         table = np.array([self.chances_[node] for node in range(self.tree_.size)])
         return table[places]
+
+
+def _is(leaf: Expr, node: int) -> Expr:
+    return Compare("==", leaf, Lit.of(str(node)))
+
+
+def candidates(bins: dict[Any, Bins]) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The splits to choose from: each cut of ordered bins, each category against the others."""
+    for name, each in bins.items():
+        if each.ordered:
+            yield from ((name, tuple(range(cut + 1))) for cut in range(each.size - 1))
+        elif each.size > 1:
+            yield from ((name, (code,)) for code in range(each.size if each.size > 2 else 1))
+
+
+def scores(rows: Rows, keys: dict[Any, Expr], target: Expr, tests: list[Any], chances: Any) -> Value:
+    """For each split (and class): by how many rows one side has more of a class than its share of the leaf.
+
+    One row moves a score by less than 1: it counts as 1 less the share of its class, or as minus that share. Each
+    column is added up once, by bin, and the sides of its splits are sums of bins: a row is in one bin, so such a sum
+    moves no further than one of them.
+    """
+    labels = classes_of(target)
+    found: list[Value] = []
+    for place in range(1, len(labels)):
+        share = min(max(round(float(chances[place]) * FINE), 1), FINE - 1) / FINE
+        images = tuple((Lit.of(label), Lit.of(float(i == place) - share)) for i, label in enumerate(labels))
+        more = Recode(target, images, 0)
+        sides: dict[Any, Value] = {}  # a side of a split is the one before it and one bin more, or a bin alone
+        for name, left in tests:
+            last: Value = Element(Tally(rows, (keys[name],), more), left[-1])
+            sides[name, left] = last if len(left) == 1 else Add(sides[name, left[:-1]], last)
+            found.append(Absolute(sides[name, left]))
+    return Stack(tuple(found), tuple(range(len(found))))
 
 
 def best_split(counts: Any, noise: float) -> tuple[float, tuple[int, ...]]:
@@ -257,6 +320,18 @@ class RandomForestClassifier(TreeModel):
             answer = Cast(IsIn(keys[name], tuple(Lit.of(str(code)) for code in yes)), "Int64")
             leaf = Arithmetic("+", leaf, Arithmetic("*", answer, Constant(Lit.of(2**level))))
         return leaf
+
+    def _predicted(self, columns: dict[Any, Expr]) -> Expr:
+        keys = {name: bins.key(columns[name]) for name, bins in self.bins_.items()}
+        leaves = [self._leaf(tests, keys) for tests in self.trees_]
+        scores: list[Expr] = []
+        for i in range(len(self.classes_)):
+            parts = [
+                Recode(leaf, tuple((Lit.of(n), Lit.of(float(x))) for n, x in enumerate(np.log(table[:, i]))), 0)
+                for leaf, table in zip(leaves, self.chances_, strict=True)
+            ]
+            scores.append(Dot(tuple(parts), (Lit.of(1.0),) * len(parts)))
+        return largest(scores)
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803
         """The chance of each class, for public rows: the mean of the trees' log odds."""

@@ -19,7 +19,7 @@ from privjail.learn.base import Classifier, Regressor, classes_of, columns_of, t
 from privjail.learn.regressor import unit_target
 from privjail.learn.spending import Bill, Spending
 from privjail.notebook import progress
-from privjail.numpy.array import PrivArray
+from privjail.numpy.arrays import PrivArray
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.cast import Cast
@@ -45,7 +45,7 @@ class Scores(np.ndarray[Any, Any]):
 
 def cross_val_score(
     estimator: Any, X: Any, y: Any, *, cv: int = 5, eps: Any = None, delta: Any = None, rho: Any = None,  # noqa: N803
-    random_state: int = 0,
+    random_state: int = 0, scoring: str | None = None,
 ) -> Scores:  # fmt: skip
     """Scores on held-out private rows: accuracy, or R² of a number. The price is that of all rounds together.
 
@@ -61,8 +61,11 @@ def cross_val_score(
     if not isinstance(estimator, (Classifier, Regressor)) or "_predicted" not in dir(type(estimator)):
         raise PlanError(
             f"{type(estimator).__name__} has no score on private rows",
-            do="use an additive model, LogisticRegression, CategoricalNB, DecisionTreeClassifier or Ridge",
+            do="use an additive model, LogisticRegression, a naive Bayes model, a tree, a forest, or Ridge",
         )
+    known = "accuracy" if isinstance(estimator, Classifier) else "r2"
+    if scoring not in (None, known):
+        raise PlanError(f"cross_val_score on private rows has no {scoring!s:.40}", do=f'scoring="{known}", or none')
     rows, columns = columns_of(X)
     target = target_of(y, rows)
     spending = Spending.of(eps, delta, rho, rows)
@@ -79,6 +82,35 @@ def cross_val_score(
     return scores
 
 
+def scored_on(model: Any, X: Any, y: Any, eps: Any, delta: Any, rho: Any) -> float:  # noqa: N803
+    """The score of a fitted model on all of these private rows, from one release."""
+    if "_predicted" not in dir(type(model)):
+        raise PlanError(f"{type(model).__name__} has no score on private rows", do="score it on public rows")
+    rows, columns = model._private_columns(X)
+    target = target_of(y, rows)
+    keys, values = _asked(model, columns, target)
+    tallies = [Tally(rows, keys, value) for value in values]
+    answers, _ = Spending.of(eps, delta, rho, rows).release_all(tallies, 1, "score")
+    return _told(model, answers)
+
+
+def _asked(model: Any, columns: dict[Any, Expr], target: Expr) -> tuple[tuple[Expr, ...], tuple[Expr | None, ...]]:
+    """What is counted: rows by whether they are right, or sums of squared errors."""
+    if isinstance(model, Classifier):
+        return (_is_right(model, columns, target),), (None,)
+    return (), _squares(model, columns, target)
+
+
+def _told(model: Any, answers: Any) -> float:
+    """The score, from what was counted."""
+    if isinstance(model, Classifier):
+        wrong, right = np.asarray(answers[0], dtype=float)
+        return float(np.clip(right / max(right + wrong, 1.0), 0, 1))
+    n, missed, total, squares = (float(np.ravel(x)[0]) for x in answers)
+    spread = squares - total**2 / max(n, 1.0)
+    return float(1 - missed / spread) if spread > 0 else float("nan")
+
+
 def _on(x: Any, rows: Rows) -> Any:
     """The same columns of other rows: of a table, a column or an array."""
     if isinstance(x, PrivArray):
@@ -91,21 +123,10 @@ def _score(
     model: Any, rows: Rows, part: Rows, columns: dict[Any, Expr], target: Expr, spending: Spending, share: Fraction
 ) -> float:
     """From the same tally over all rows and over those that were fitted to."""
-    keys: tuple[Expr, ...] = ()
-    values: tuple[Expr | None, ...]
-    if isinstance(model, Classifier):
-        keys, values = (_is_right(model, columns, target),), (None,)
-    else:
-        values = _squares(model, columns, target)
+    keys, values = _asked(model, columns, target)
     tallies = [Tally(each, keys, value) for value in values for each in (rows, part)]
     answers, _ = spending.release_all(tallies, share, "score")
-    held_out = [np.subtract(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)]
-    if isinstance(model, Classifier):
-        wrong, right = np.asarray(held_out[0], dtype=float)
-        return float(np.clip(right / max(right + wrong, 1.0), 0, 1))
-    n, missed, total, squares = (float(np.ravel(x)[0]) for x in held_out)
-    spread = squares - total**2 / max(n, 1.0)
-    return float(1 - missed / spread) if spread > 0 else float("nan")
+    return _told(model, [np.subtract(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)])
 
 
 def _is_right(model: Any, columns: dict[Any, Expr], target: Expr) -> Expr:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,16 +13,20 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table as Grid
 
 from privjail.errors import PlanError
 from privjail.local.channels.domain import Categories
-from privjail.local.channels.pbp import Strength
-from privjail.local.estimation.estimate import Estimate
-from privjail.local.estimation.mean import Mean
 from privjail.local.planning.plan import Plan, plan_binary, plan_kary, plan_unary
 from privjail.local.planning.plots import error_of_plan
 from privjail.local.planning.power import Question, people_needed
+from privjail.local.shown import (
+    columns,
+    estimate_record,
+    plan_record,
+    show_estimate,
+    show_plan,
+    show_strengths,
+)
 from privjail.local.survey.collector import Store
 from privjail.local.survey.collector import collector as make_collector
 from privjail.local.survey.collector import export as export_store
@@ -32,7 +35,7 @@ from privjail.local.survey.page import page as make_page
 from privjail.local.survey.questionnaire import Questionnaire
 from privjail.local.survey.respondent import Memory, Respondent
 from privjail.local.survey.survey import Survey
-from privjail.terminal import errors_as_messages
+from privjail.terminal import Json, errors_as_messages, print_done
 
 app = typer.Typer(
     name="local",
@@ -57,6 +60,7 @@ def randomise(
     memory: Annotated[
         Path | None, typer.Option(help="Remember reports here; rows with the same id keep their report.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Turn answers (column value) into reports. Run it where the answers live, not at the collector's."""
     with _errors():
@@ -75,9 +79,19 @@ def randomise(
             result["theta"] = thetas
         if ballots is not None:
             result["ballot"] = ballots
-        import pandas as pd
+        _write(result, out, "randomised" if as_json else None)
 
-        write_table(pd.DataFrame(result), out)
+
+def _write(result: Any, out: str, done: str | None) -> None:
+    """A table to a file or the screen. ``done``: say so as JSON, with the rows if no file is named."""
+    import pandas as pd
+
+    table = pd.DataFrame(result)
+    if done is None or out != "-":
+        write_table(table, out)
+    if done is not None:
+        rows = None if out != "-" else table.to_dict("records")
+        print_done(done, reports=len(table), out=None if out == "-" else out, rows=rows)
 
 
 def _fresh(survey: Survey, thetas: list[str], values: list[str]) -> list[str]:
@@ -126,6 +140,7 @@ def estimate(
     any_choice: Annotated[
         bool, typer.Option(help="Do not assume that people chose θ without regard to their answer.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Frequencies or a mean from reports, with intervals and both strengths of every parameter."""
     with _errors():
@@ -144,14 +159,17 @@ def estimate(
                 level=level,
                 progress=step,
             )
-        _show(result)
-        for finding in result.findings:
-            notes.print(f"[bold]Warning:[/bold] {finding}", soft_wrap=True)
-        _show_strengths(result.strengths)
         if out is not None:
             import pandas as pd
 
-            write_table(pd.DataFrame(_records(result)), out)
+            write_table(pd.DataFrame(columns(result)), out)
+        if as_json:
+            print_done("estimated", **estimate_record(result, out))
+            return
+        show_estimate(screen, result)
+        for finding in result.findings:
+            notes.print(f"[bold]Warning:[/bold] {finding}", soft_wrap=True)
+        show_strengths(screen, result.strengths)
 
 
 def _ballots_in(survey: Survey, table: Any) -> Any:
@@ -164,17 +182,6 @@ def _read(survey: Survey, texts: list[str], thetas: list[str] | None) -> Any:
     if thetas is None or len({c.shape for c in survey.menu.values()}) == 1:
         return next(iter(survey.menu.values())).read(texts)
     raise PlanError("reports of different kinds cannot share a file", do="write one survey for each kind")
-
-
-def _records(result: Estimate | Mean) -> dict[str, Any]:
-    if isinstance(result, Mean):
-        return {"mean": [result.value], "lower": [result.lower], "upper": [result.upper]}
-    return {
-        "answer": list(result.labels),
-        "frequency": result.frequencies,
-        "lower": result.lower,
-        "upper": result.upper,
-    }
 
 
 @app.command()
@@ -191,6 +198,7 @@ def plan(
         bool, typer.Option(help="Let ε rise above the wanted one for people whose choice becomes known.")
     ] = False,
     ballot: Annotated[str | None, typer.Option(help="Collect the mix, too: ε of the choice itself.")] = None,
+    as_json: Json = False,
 ) -> None:
     """The most accurate channels at wanted strengths, hidden and public side by side."""
     with _errors():
@@ -205,28 +213,22 @@ def plan(
                 question=question,
                 plain_may_rise=plain_may_rise,
             )
-        _show_plan(best, n)
         better = best.better
         if ballot is not None and better.hidden:
             better = better.with_ballot(ballot)
-        screen.print(best.words(), soft_wrap=True)
-        _show_strengths(better.strengths())
         if out is not None:
             with writing(out):
                 out.write_text(better.to_json() + "\n", encoding="utf-8")
         if plot is not None:
             with writing(plot):
                 error_of_plan(best, [10**i for i in range(2, 7)], plot)
-
-
-def _show_plan(best: Plan, n: int) -> None:
-    hidden, public = best.errors(n)
-    table = Grid(title=f"Expected error of a frequency, {n:,} people (root mean square)")
-    for name in ("parameters", "error", "channels"):
-        table.add_column(name)
-    for name, error, survey in (("hidden", hidden, best.hidden), ("public", public, best.public)):
-        table.add_row(name, f"{error**0.5:.5f}", _describe(survey))
-    screen.print(table)
+        if as_json:
+            written = {"out": None if out is None else str(out), "plot": None if plot is None else str(plot)}
+            print_done("planned", **plan_record(best, better, n, written))
+            return
+        show_plan(screen, best, n)
+        screen.print(best.words(), soft_wrap=True)
+        show_strengths(screen, better.strengths())
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -234,19 +236,6 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     if any(not (name and value) for name, _, value in pairs):
         raise PlanError("write a parameter and its number with = between", do="e.g. --mix careful=1/2")
     return {name: value for name, _, value in pairs}
-
-
-def _describe(survey: Survey) -> str:
-    return "\n".join(f"{t}: {json.dumps(_rounded(c.spec()))}" for t, c in survey.menu.items())
-
-
-def _rounded(spec: dict[str, Any]) -> dict[str, Any]:
-    def short(value: Any) -> Any:
-        if isinstance(value, list):
-            return [short(v) for v in value]
-        return round(float(Fraction(value)), 4) if isinstance(value, str) else value
-
-    return {name: value if name == "channel" else short(value) for name, value in spec.items()}
 
 
 Translations = Annotated[Path | None, typer.Option(help="Questions and answers in other languages, as JSON.")]
@@ -257,12 +246,15 @@ def page(
     survey: SurveyFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")],
     translations: Translations = None,
+    as_json: Json = False,
 ) -> None:
     """One static HTML file that randomises answers on the respondent's own device and can send nothing."""
     with _errors():
         text = make_page(Questionnaire.load(survey), translations=read_json(translations))
         with writing(out):
             out.write_text(text, encoding="utf-8")
+        if as_json:
+            print_done("written", out=str(out), sha256=hashlib.sha256(text.encode()).hexdigest())
 
 
 @app.command()
@@ -298,12 +290,11 @@ def export(
     store: Annotated[Path, typer.Argument(help="The file that a collector wrote.")],
     survey: SurveyFile,
     out: Output = "-",
+    as_json: Json = False,
 ) -> None:
     """What people sent, as a table: report, and ballot or theta; numbered by question if there are several."""
     with _errors():
-        import pandas as pd
-
-        write_table(pd.DataFrame(export_store(store, Questionnaire.load(survey))), out)
+        _write(export_store(store, Questionnaire.load(survey)), out, "exported" if as_json else None)
 
 
 @app.command()
@@ -315,37 +306,18 @@ def power(
     groups: Annotated[int, typer.Option(help="1: against a known frequency; 2: between two groups.")] = 1,
     chance: Annotated[float, typer.Option(help="How often it shall be noticed.")] = 0.8,
     level: Annotated[float, typer.Option(help="1 less the rate of false alarms.")] = 0.95,
+    as_json: Json = False,
 ) -> None:
     """How many people a survey needs, beside the number without any noise."""
     with _errors():
         asked = Survey.load(survey)
         wanted = Question(answer, frequency, difference, groups, chance, level)
         needed, plain = people_needed(asked, wanted), people_needed(None, wanted)
+        if as_json:
+            print_done("counted", people=needed, without_noise=plain, groups=groups)
+            return
         each = "" if groups == 1 else " in each group"
         screen.print(f"{needed:,} people{each}; without any noise {plain:,}.")
-
-
-def _show(result: Estimate | Mean) -> None:
-    reach = f"one forged report moves a number by at most {result.influence:.2g}"
-    table = Grid(title=f"{result.count:,} reports; {reach}")
-    for name in ("answer", "estimate", "lower", "upper"):
-        table.add_column(name, justify="left" if name == "answer" else "right")
-    if isinstance(result, Mean):
-        table.add_row("mean", f"{result.value:.6g}", f"{result.lower:.6g}", f"{result.upper:.6g}")
-    else:
-        rows = zip(result.labels, result.frequencies, result.lower, result.upper, strict=True)
-        for label, f, low, high in rows:
-            table.add_row(label, f"{f:.5f}", f"{low:.5f}", f"{high:.5f}")
-    screen.print(table)
-
-
-def _show_strengths(strengths: tuple[Strength, ...]) -> None:
-    table = Grid(title="Strength of each parameter (smaller is more private)")
-    for name in ("parameter", "share", "E while hidden", "plain ε once known", "ε of the blend"):
-        table.add_column(name, justify="right" if name != "parameter" else "left")
-    for s in strengths:
-        table.add_row(s.theta, str(s.share), f"{s.hidden:.4f}", f"{s.public:.4f}", f"{s.blend:.4f}")
-    screen.print(table)
 
 
 @contextmanager

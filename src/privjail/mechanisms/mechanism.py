@@ -11,9 +11,11 @@ from math import floor, inf
 from typing import Any, ClassVar, Literal
 
 from privjail.budget.notions import Loss, Notion
-from privjail.errors import PlanError, unbounded
+from privjail.errors import DPError, PlanError, unbounded
 from privjail.mechanisms.noise import Noise
 from privjail.plan.distance import Number
+from privjail.plan.node import Node, children, inputs_first
+from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 
 FINEST = 2**50  # the noise scale, in grid units, beyond which the grid is made coarser
@@ -130,8 +132,21 @@ def declared_parameters(cls: type[Mechanism]) -> dict[str, tuple[type, bool]]:
 def require_bounded(distance: Number | None, value: Value) -> Number:
     """A sensitivity that must be known."""
     if distance is None:
-        raise unbounded(str(value))
+        raise without_bound(value)
     return distance
+
+
+def without_bound(value: Value) -> DPError:
+    """The error for a value of unknown sensitivity: a person has any number of rows, or a column any value."""
+    below: list[Node] = [value]
+    for rows in inputs_first(below, children):
+        if isinstance(rows, Rows) and rows.distance.value is None and (owner := rows.base.owner()) is not None:
+            return DPError(
+                f"nothing bounds how many rows one {owner} has, so nothing bounds what they change",
+                plan=str(value),
+                do=f'keep some rows of each: df.groupby("{owner}").head(5); or one row, by .agg(…)',
+            )
+    return unbounded(str(value))
 
 
 def noise_grid(own: Fraction, distance: Number, scale: Fraction, moving: int = 1) -> OnGrid:

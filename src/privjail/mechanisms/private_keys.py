@@ -68,7 +68,7 @@ class PrivateKeys(Mechanism):
             raise PlanError("the noise on counts of keys would be wider than any count", do="use a larger eps")
 
     def calibrate(self, value: Value) -> KeysCalibration:
-        keys = int(self.sensitivity(value))
+        keys = max(1, int(self.sensitivity(value)))  # rows that nobody can change: noise as for one key
         scale, threshold = calibrated(self.epsilon, self.delta, keys)
         return KeysCalibration(OnGrid(Fraction(1), 1, keys), scale, max(threshold, self.min_persons))
 

@@ -10,19 +10,67 @@ from typing import Any
 
 import numpy as _numpy
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, PrisonerError
 from privjail.numpy import elementwise as _each
-from privjail.numpy.array import PrivArray, asarray, clip_norm, norm, normalize
-from privjail.numpy.public import eye, take
+from privjail.numpy.arrays import PrivArray, asarray, clip_norm, norm, normalize
+from privjail.numpy.public import eye, identity, take
+from privjail.numpy.released import (
+    FUNCTIONS as _RELEASED,
+)
+from privjail.numpy.released import average, corrcoef, cov, is_private, median, percentile, quantile
 from privjail.numpy.sums import SensitiveArray
 from privjail.prisoner import Prisoner
 
-__all__ = ["PrivArray", "SensitiveArray", "asarray", "clip_norm", "cov", "eye", "mean", "median", "norm", "normalize",
-           "percentile", "quantile", "sigmoid", "std", "take", "var"]  # fmt: skip
+__all__ = ["PrivArray", "SensitiveArray", "array", "asarray", "average", "c_", "clip_norm", "corrcoef", "cov", "eye",
+           "identity", "mean", "median", "norm", "normalize", "percentile", "quantile", "sigmoid", "std", "take",
+           "var"]  # fmt: skip
+mean, var, std = (_RELEASED[name] for name in ("mean", "var", "std"))
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RELEASED:
+        return _RELEASED[name]
     return getattr(_numpy, name)
+
+
+def array(x: Any, dtype: Any = None, **options: Any) -> Any:
+    """A private column or table as a private array; public numbers as numpy's array.
+
+    >>> X = np.array(df[["age", "days"]])
+    """
+    if not is_private(x):
+        return _numpy.array(x, dtype=dtype, **options)
+    if isinstance(x, (list, tuple)):
+        raise PlanError("private columns are put side by side", do="np.column_stack([a, b])")
+    found = asarray(x)
+    return found if dtype is None else found.astype(dtype)
+
+
+asanyarray = ascontiguousarray = array
+
+
+def _of_public_shape(name: str) -> Any:
+    def call(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_private(shape):
+            do = f"np.{name}_like(X[:, 0])" if name != "empty" else "np.zeros_like(X[:, 0])"
+            raise PrisonerError(f"np.{name} needs a public shape, and the number of rows is private", do=do)
+        return getattr(_numpy, name)(shape, *args, **kwargs)
+
+    call.__doc__ = f"numpy.{name}: its shape is public."
+    return call
+
+
+ones, zeros, full, empty = (_of_public_shape(name) for name in ("ones", "zeros", "full", "empty"))
+
+
+class _SideBySide:
+    """np.c_[X, y]: private columns side by side; of public arrays numpy's own."""
+
+    def __getitem__(self, parts: Any) -> Any:
+        return _numpy.column_stack(parts) if is_private(parts) else _numpy.c_[parts]
+
+
+c_ = _SideBySide()
 
 
 def sigmoid(x: Any) -> Any:
@@ -33,71 +81,3 @@ def sigmoid(x: Any) -> Any:
     if isinstance(x, Prisoner):
         return asarray(x)._map(_each.sigmoid)
     return 1 / (1 + _numpy.exp(-_numpy.asarray(x, dtype=_numpy.float64)))
-
-
-def _aggregate(name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not isinstance(x, Prisoner):
-        kwargs.pop("eps", None)
-        return getattr(_numpy, name)(x, *args, **kwargs)
-    return getattr(asarray(x), name)(*args, **kwargs)
-
-
-def mean(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The mean: of a private array over its rows (axis=0) with eps, else numpy's.
-
-    >>> np.mean(df["days"], eps=1)
-    ≈ 5
-    """
-    return _aggregate("mean", x, args, kwargs)
-
-
-def var(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The variance, with eps for a private array."""
-    return _aggregate("var", x, args, kwargs)
-
-
-def std(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The standard deviation, with eps for a private array."""
-    return _aggregate("std", x, args, kwargs)
-
-
-def quantile(x: Any, q: Any, *, eps: Any = None, **kwargs: Any) -> Any:
-    """Quantiles of a private column at eps in all; of public numbers numpy's."""
-    if not isinstance(x, Prisoner):
-        return _numpy.quantile(x, q, **kwargs)
-    from privjail.statistics.quantile import quantiles
-
-    array = asarray(x)
-    if array.ndim != 1 or eps is None:
-        raise PlanError("a quantile of one private column needs eps", do="np.quantile(X[:, 0], 0.5, eps=0.1)")
-    found = quantiles(array._rows, array._flat[0], _numpy.atleast_1d(q).tolist(), eps)
-    return found[0] if _numpy.ndim(q) == 0 else _numpy.array(found)
-
-
-def percentile(x: Any, q: Any, *, eps: Any = None, **kwargs: Any) -> Any:
-    """Percentiles of a private column at eps in all; of public numbers numpy's."""
-    if not isinstance(x, Prisoner):
-        return _numpy.percentile(x, q, **kwargs)
-    from fractions import Fraction
-
-    shares = [Fraction(str(share)) / 100 for share in _numpy.atleast_1d(q).tolist()]
-    found = quantile(x, _numpy.array([float(share) for share in shares]), eps=eps)
-    return found[0] if _numpy.ndim(q) == 0 else found
-
-
-def median(x: Any, *, eps: Any = None) -> Any:
-    """The median of a private column at eps; of public numbers numpy's."""
-    return quantile(x, 0.5, eps=eps) if isinstance(x, Prisoner) else _numpy.median(x)
-
-
-def cov(x: Any, *, rho: Any = None, eps: Any = None, delta: Any = None) -> Any:
-    """The covariance matrix of a private array's columns (one row per observation), released at one price.
-
-    From one vector: the number of rows, the sums and the products, all measured from the middle of each column's range.
-    """
-    if not isinstance(x, Prisoner):
-        return _numpy.cov(x, rowvar=False)
-    from privjail.statistics.moments import covariance
-
-    array = asarray(x)
-    return covariance(array._rows, array._flat, eps=eps, delta=delta, rho=rho)

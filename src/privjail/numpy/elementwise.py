@@ -74,6 +74,7 @@ UNARY: dict[str, Unary] = {
     "floor": function("floor"),
     "ceil": function("ceil"),
     "rint": function("round"),
+    "trunc": lambda a: Where(compared("<", a, 0), Function("ceil", numeric(a), 0), Function("floor", numeric(a), 0)),
     "negative": lambda a: computed("-", constant(0), a),
     "positive": lambda a: a,
     "square": square,
@@ -141,7 +142,13 @@ def _missing_with(chosen: Expr, *others: Expr) -> Expr:
 
 
 def _compare(op: str) -> Binary:
-    return lambda a, b: compared(op, a, b.lit.value if isinstance(b, Constant) else b)
+    def build(a: Expr, b: Expr) -> Expr:
+        kinds = isinstance(a.domain, BoolDomain), isinstance(b.domain, BoolDomain)
+        if kinds[0] != kinds[1] and all(isinstance(e.domain, (BoolDomain, IntDomain, FloatDomain)) for e in (a, b)):
+            a, b = numeric(a), constant(int(b.lit.value)) if isinstance(b, Constant) and kinds[1] else numeric(b)
+        return compared(op, a, b.lit.value if isinstance(b, Constant) else b)
+
+    return build
 
 
 def _arithmetic(op: str) -> Binary:
@@ -160,6 +167,7 @@ BINARY: dict[str, Binary] = {
     "logical_and": _logic("&"), "logical_or": _logic("|"), "logical_xor": _logic("^"),
     "bitwise_and": _logic("&"), "bitwise_or": _logic("|"), "bitwise_xor": _logic("^"),
     "power": power, "float_power": power,
+    "hypot": lambda a, b: Function("sqrt", computed("+", square(as_floats(a)), square(as_floats(b))), 0),
     "maximum": _extreme(">"), "minimum": _extreme("<"), "fmax": _extreme_known(">"), "fmin": _extreme_known("<"),
 }  # fmt: skip
 MIRROR = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}

@@ -9,10 +9,11 @@ import numpy
 
 from privjail.errors import PlanError, PrisonerError, RowsError
 from privjail.numpy import elementwise as each
-from privjail.numpy.array import PrivArray, _public_tail, asarray, elementwise, norm
+from privjail.numpy import within
+from privjail.numpy.arrays import PrivArray, Transposed, _public_tail, asarray, elementwise, norm
+from privjail.numpy.refused import check_call, refuse
 from privjail.numpy.sums import SensitiveArray
 from privjail.ops.columns.cut import Cut
-from privjail.ops.columns.function import Function
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.domain import CategoryDomain, IntDomain
 from privjail.plan.node import Lit
@@ -23,18 +24,21 @@ from privjail.rowwise import numeric
 def ufunc(asked: Any, function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``numpy.log(x)``, ``numpy.maximum(x, 0)``, ``numpy.add.reduce(x)``, …"""
     name = function.__name__
-    if name == "matmul" and method == "__call__" and not kwargs:
-        return asarray(inputs[0]) @ asarray(inputs[1]) if isinstance(inputs[0], Prisoner) else _no(name)
-    if method == "reduce" and name == "add":
-        return asarray(inputs[0]).sum(axis=kwargs.get("axis", 0))
+    if name in ("matmul", "vecdot") and method == "__call__" and not kwargs:
+        return (
+            asarray(inputs[0]) @ asarray(inputs[1]) if isinstance(inputs[0], (Prisoner, Transposed)) else refuse(name)
+        )
+    if method == "reduce" and name in REDUCED:
+        options = {k: v for k, v in kwargs.items() if k in ("axis", "keepdims") and v}
+        return getattr(asarray(inputs[0]), REDUCED[name])(**{"axis": 0, **options})
     if method != "__call__" or any(v is not None for v in kwargs.values()):
-        _no(f"{name}.{method}" if method != "__call__" else f"{name} with {', '.join(kwargs)}")
+        refuse(f"{name}.{method}" if method != "__call__" else f"{name} with {', '.join(kwargs)}")
     arrays = [asarray(x) for x in inputs]
     if len(arrays) == 1 and name in each.UNARY:
         return arrays[0]._map(each.UNARY[name])
     if len(arrays) == 2 and name in each.BINARY:
         return elementwise(name, *arrays)
-    return _no(name)
+    return refuse(name)
 
 
 def function(asked: Any, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -49,18 +53,15 @@ def function(asked: Any, called: Any, args: tuple[Any, ...], kwargs: dict[str, A
                 f"numpy.{name} over private rows is released at once and needs eps",
                 do=f"use np.{name}(x, …, eps=0.1) of `from privjail import numpy as np`, or the method with eps",
             )
-        _no(name)
+        refuse(name)
+    check_call(name, found, args, kwargs)
     return found(*args, **kwargs)
 
 
-def _no(name: str) -> NoReturn:
-    raise PrisonerError(
-        f"numpy.{name} has no rule for a private array",
-        do="row-wise functions, sum, X.T @ Y, histogram, histogramdd and bincount have one; release first",
-    )
-
-
-PRICED = {"mean", "var", "std", "median", "percentile", "quantile", "cov", "average", "nanmean", "nanvar", "nanstd"}
+#: the reductions that numpy's methods call
+REDUCED = {"add": "sum", "maximum": "max", "minimum": "min", "logical_or": "any", "logical_and": "all"}
+_STATISTICS = ("mean", "var", "std", "min", "max", "median", "quantile", "percentile")
+PRICED = {*_STATISTICS, *[f"nan{x}" for x in _STATISTICS], "cov", "corrcoef", "average", "amin", "amax"}
 
 
 def where(condition: Any, *choices: Any) -> PrivArray:
@@ -78,9 +79,7 @@ def where(condition: Any, *choices: Any) -> PrivArray:
 
 def round_(a: Any, decimals: int = 0) -> PrivArray:
     """To a public number of decimals, from 0 to 15."""
-    if type(decimals) is not int or not 0 <= decimals <= 15:
-        raise PlanError("numpy.round takes a whole number of decimals from 0 to 15", do='for tens: df["a"].round(-1)')
-    found: PrivArray = asarray(a)._map(lambda e: Function("round", numeric(e), decimals))
+    found: PrivArray = asarray(a).round(decimals)
     return found
 
 
@@ -115,10 +114,17 @@ def column_stack(arrays: Any) -> PrivArray:
     return concatenate([a[:, None] if isinstance(a, PrivArray) and a.ndim == 1 else a for a in parts], axis=1)
 
 
+def _no_density() -> NoReturn:
+    raise PlanError(
+        "a density needs the number of rows, which is private",
+        do="release it at once: np.histogram(x, bins, density=True, eps=0.1) of `from privjail import numpy as np`",
+    )
+
+
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:  # noqa: A002
     """Private counts (or sums of weights) between public edges, and the edges. The last bin has both ends."""
     if density:
-        raise PlanError("a density needs the number of rows, which is private", do="release the counts and divide")
+        _no_density()
     counts, edges = histogramdd([a], [bins], None if range is None else [range], weights=weights)
     return counts, edges[0]
 
@@ -126,7 +132,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:  # noqa: A002
     """The same over several columns: each row is in one cell at most, so all counts together move by 1."""
     if density:
-        raise PlanError("a density needs the number of rows, which is private", do="release the counts and divide")
+        _no_density()
     table = sample if isinstance(sample, (list, tuple)) else asarray(sample)
     columns = [asarray(c) for c in table] if isinstance(table, (list, tuple)) else [table[:, i] for i in _places(table)]
     given = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == len(columns) else [bins] * len(columns)
@@ -139,6 +145,20 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     _same_rows([*columns, *([] if weights is None else [asarray(weights)])])
     tally = Tally(columns[0]._rows, tuple(keys), value)
     return SensitiveArray(tally, numpy.arange(tally.size).reshape([len(e) - 1 for e in edges])), edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,  # noqa: A002
+) -> Any:
+    """The counts of two columns, and the edges of each."""
+    given = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
+    counts, edges = histogramdd([x, y], list(given), range, density, weights)
+    return counts, *edges
 
 
 def _same_rows(arrays: list[Any]) -> None:
@@ -181,16 +201,46 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> SensitiveArray:
     return SensitiveArray(Tally(column._rows, (key,), value), numpy.arange(size))
 
 
+def _sum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return asarray(a).sum(axis, keepdims=keepdims)
+
+
+def _product(a: Any, b: Any) -> Any:
+    return asarray(a) @ asarray(b)
+
+
+def _truths(a: PrivArray) -> PrivArray:
+    return a if a.dtype == numpy.dtype(bool) else a != 0
+
+
+def _within(name: str) -> Callable[..., Any]:
+    def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return getattr(asarray(a), name)(axis, keepdims=keepdims)
+
+    return call
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": where, "select": select, "clip": clip, "concatenate": concatenate,
     "hstack": lambda a: concatenate(a, axis=1) if
     all(asarray(x).ndim > 1 for x in a) else column_stack(a), "column_stack": column_stack,
     "histogram": histogram, "histogramdd": histogramdd, "bincount": bincount,
-    "sum": lambda a, axis=None: asarray(a).sum(axis=axis), "dot": lambda a, b: asarray(a) @ b,
+    "histogram2d": histogram2d,
+    "sum": _sum, "nansum": _sum, "dot": _product, "matmul": _product, "inner": _product, "vdot": _product,
+    "count_nonzero": lambda a, axis=None: _truths(asarray(a)).sum(axis=axis),
+    "any": _within("any"), "all": _within("all"),
+    "max": _within("max"), "amax": _within("max"), "min": _within("min"), "amin": _within("min"),
+    "isin": within.isin, "digitize": within.digitize, "searchsorted": within.searchsorted, "interp": within.interp,
+    "polyval": within.polyval, "stack": within.stack, "append": lambda a, b, axis=None: concatenate([a, b], axis or 0),
+    "ones_like": lambda a, dtype=None: within.filled_like(a, 1),
+    "zeros_like": lambda a, dtype=None: within.filled_like(a, 0),
+    "full_like": lambda a, value, dtype=None: within.filled_like(a, value),
+    "transpose": lambda a, axes=None: asarray(a).transpose(axes), "copy": lambda a: asarray(a).copy(),
+    "squeeze": lambda a, axis=None: asarray(a).squeeze(axis), "fix": lambda a: asarray(a)._map(each.UNARY["trunc"]),
     "argmax": lambda a, axis=None: asarray(a).argmax(axis), "argmin": lambda a, axis=None: asarray(a).argmin(axis),
     "reshape": lambda a, *shape, **k: asarray(a).reshape(*(shape or (k["shape"],))),
     "ndim": lambda a: asarray(a).ndim, "shape": lambda a: asarray(a).shape,
-    "expand_dims": lambda a, axis: asarray(a)[:, None] if axis in (1, -1) else _no("expand_dims"),
+    "expand_dims": lambda a, axis: asarray(a)[:, None] if axis in (1, -1) else refuse("expand_dims"),
     "square": lambda a: asarray(a)._map(each.UNARY["square"]), "round": round_, "around": round_,
     "nan_to_num": lambda a, nan=0.0: asarray(a)._map(lambda e: _filled(e, nan)),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from privjail.errors import PlanError
-from privjail.numpy.array import PrivArray, asarray, cells_of
+from privjail.numpy.arrays import PrivArray, asarray, cells_of
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.recode import Recode
@@ -30,6 +30,11 @@ def eye(n: int, *args: Any, **kwargs: Any) -> Any:
     >>> hot = np.eye(2)[df["sex"]]
     """
     return numpy.eye(n, *args, **kwargs).view(PublicTable)
+
+
+def identity(n: int, *args: Any, **kwargs: Any) -> Any:
+    """The same as eye."""
+    return eye(n, *args, **kwargs)
 
 
 def take(table: Any, y: Any) -> PrivArray:

@@ -14,7 +14,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.rowwise import numeric
-from privjail.sensitive import Sensitive, number
+from privjail.sensitive import Sensitive, SensitiveFloat, SensitiveInt, number
 
 
 class SensitiveArray(Sensitive[Any]):
@@ -70,7 +70,7 @@ class SensitiveArray(Sensitive[Any]):
     __str__ = __repr__
 
 
-def vector_sum(rows: Rows, columns: list[Expr], at: Any) -> Any:
+def vector_sum(rows: Rows, columns: list[Expr], at: Any) -> SensitiveArray | SensitiveInt | SensitiveFloat:
     """The sums of columns over rows; of a single column without public axes, a private number."""
     for e in columns:
         if getattr(e.domain, "categories", None) and e.domain.dtype == "category":

@@ -55,3 +55,10 @@ def finite(column: Any) -> Any:
     import polars as pl
 
     return pl.when(column.is_finite()).then(column)
+
+
+def plain_zero(column: Any) -> Any:
+    """0.0 for -0.0. Adding 0.0 would not do: Polars leaves that out, unless there is just one row."""
+    import polars as pl
+
+    return pl.when(column == 0.0).then(0.0).otherwise(column)

@@ -54,7 +54,8 @@ class Categories:
         >>> df["ward"].cat.codes.domain.upper
         3
         """
-        return self._series._new(codes(self._series._expr, self._domain())).fillna(-1)
+        found = self._series._new(codes(self._series._expr, self._domain()))
+        return found.fillna(-1) if self._domain().nullable else found
 
     def _relisted(self, labels: Any, ordered: bool | None = None) -> PrivSeries:
         import pandas

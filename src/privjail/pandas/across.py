@@ -39,8 +39,13 @@ def row_sums(table: PrivDataFrame) -> PrivSeries:
 
 
 def row_means(table: PrivDataFrame) -> PrivSeries:
-    """The mean of each row."""
-    return row_sums(table) / row_counts(table)
+    """The mean of each row: it lies between the least and the largest value that a column can hold."""
+    found = row_sums(table) / row_counts(table)
+    domains: list[Any] = [c.domain for c in _numbers(table)]
+    ends = [(domain.lower, domain.upper) for domain in domains]
+    if any(end is None for pair in ends for end in pair):
+        return found
+    return found.clip(float(min(low for low, _ in ends)), float(max(high for _, high in ends)))
 
 
 def row_extremes(table: PrivDataFrame, op: str) -> PrivSeries:

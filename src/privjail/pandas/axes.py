@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from privjail.errors import PlanError
 from privjail.pandas.periods import labels_of
 from privjail.plan.domain import BoolDomain, CategoryDomain, Domain, IntDomain, Interval, OrdinalDomain
+from privjail.prisoner import Prisoner
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,13 @@ def flat_labels(axes: Labels, named: tuple[Axis, ...] | None = None) -> list[Any
     domains = [None] * len(axes) if named is None else [axis.domain for axis in named]
     shown = [shown_labels(labels, domain) for labels, domain in zip(axes, domains, strict=True)]
     return shown[0] if len(shown) == 1 else list(product(*shown))
+
+
+def public_name(name: Any) -> Any:
+    """A name for public results: one that pandas takes, or the results would be lost when they are paid."""
+    if isinstance(name, Prisoner) or not isinstance(name, Hashable):
+        raise PlanError(f"a name is a text, not a {type(name).__name__}", do='.rename("stays")')
+    return name
 
 
 def shown_labels(labels: tuple[Any, ...], domain: Domain | None) -> list[Any]:

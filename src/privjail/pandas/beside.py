@@ -1,10 +1,10 @@
-"""Columns of the same rows put side by side: df.join(other) and pd.concat([…], axis=1)."""
+"""Columns of the same rows put side by side: df.join(other), and pd.concat([…], axis=1)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privjail.errors import PlanError, RefusedError
+from privjail.errors import PlanError
 from privjail.pandas.series import PrivSeries
 from privjail.rowwise import same_rows
 
@@ -33,15 +33,3 @@ def beside(parts: list[Any]) -> PrivDataFrame:
         raise PlanError(f"two columns would have the name {twice[0]!r}", do='rename one: `df["a"].rename("c")`')
     rows, exprs = same_rows(*((column._rows, column._expr) for _, column in columns))
     return PrivDataFrame(rows, dict(zip(names, exprs, strict=True)))
-
-
-def concatenated(objs: Any, axis: Any) -> PrivDataFrame:
-    """pd.concat of private parts."""
-    if axis not in (1, "columns"):
-        raise RefusedError(
-            "pd.concat of rows is refused: rows of different tables are not put together, since which of them belong "
-            "to one person is private",
-            do='add what you release of each: `df.shape[0] + df.shape[0]`; side by side: `pd.concat([df["a"], '
-            'df["b"]], axis=1)`; for a public table `df.merge(table, on="g")`',
-        )
-    return beside(list(objs.values() if hasattr(objs, "values") else objs))

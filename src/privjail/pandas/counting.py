@@ -14,6 +14,7 @@ from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import keep
 from privjail.pandas.axes import Axis
 from privjail.pandas.deferred import Deferred, deferred
+from privjail.pandas.reachable import narrowed
 from privjail.pandas.vectors import SensitiveSeries
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
@@ -26,8 +27,10 @@ def counted(
     within: int = 0,
 ) -> Counts:  # fmt: skip
     """Counts by one or more keys. ``within``: shares and order are taken inside the groups of so many first keys."""
+    if not keys:
+        raise PlanError("value_counts needs at least one column", do='df.value_counts("sex"); all rows: df.shape[0]')
     axes = tuple([Axis(name, expr.domain) for name, expr in keys])
-    tally = Tally(rows, tuple([expr for _, expr in keys]), None)
+    tally = Tally(rows, tuple([narrowed(expr) for _, expr in keys]), None)
     plain = SensitiveSeries(tally, "proportion" if normalize else "count", axes)
     found: Counts = plain
     if not dropna and any(expr.domain.nullable for _, expr in keys):

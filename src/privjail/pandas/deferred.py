@@ -37,6 +37,12 @@ class Deferred(Prisoner):
         found = self._vector._public([float(i + 1) for i in range(size)], [None] * size)
         try:
             return self._finished(found)
+        except RefusedError:
+            raise PlanError(
+                "what is done after the release takes released numbers, and another private value is among them",
+                plan=self._plan(),
+                do="release each, and compute with what comes out: a.reveal(eps=0.1) / b.reveal(eps=0.1)",
+            ) from None
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
         raise PlanError(f"this step does not work on the released numbers either: {what}", plan=self._plan())

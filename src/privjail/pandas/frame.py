@@ -7,7 +7,7 @@ One class with every method that an analyst can call on a table: each builds nod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
@@ -17,7 +17,7 @@ from privjail.errors import PlanError, RowsError, unbounded, warn
 from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import joined, negation
-from privjail.ops.columns.where import NullWhere, Where
+from privjail.ops.columns.where import FillNull, NullWhere, Where
 from privjail.ops.numbers.combine import Scale, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
@@ -34,6 +34,7 @@ from privjail.pandas.dates import shown_type
 from privjail.pandas.deferred import Deferred
 from privjail.pandas.flat import FlatGroups
 from privjail.pandas.groups import PrivDataFrameGroupBy
+from privjail.pandas.identifiers import identifier, need_amounts
 from privjail.pandas.indexing import Loc, TableIloc
 from privjail.pandas.join import join_public
 from privjail.pandas.operators import Operators
@@ -73,7 +74,7 @@ from privjail.together import several
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
-    from privjail.numpy.array import PrivArray
+    from privjail.numpy.arrays import PrivArray
 
 T = TypeVar("T")
 MOST_NAMED = 10  # columns of a wide table, in an error
@@ -128,6 +129,8 @@ class PrivDataFrame(Operators):
     def _expr(self, name: Any) -> Expr:
         if isinstance(name, Prisoner):
             raise PlanError("a column is named by public text, not by a private value")
+        if not isinstance(name, Hashable):
+            raise PlanError(f"a column is named by a text, not by a {type(name).__name__}")
         if name not in self._exprs:
             raise PlanError(f"there is no column {name!r}", do=f"the columns are {_named(list(self._exprs), name)}")
         return self._exprs[name]
@@ -383,6 +386,10 @@ class PrivDataFrame(Operators):
 
         >>> counts = df.groupby("ward").size().reveal(eps=1)
         """
+        if keys is not None and not isinstance(by, str):
+            raise PlanError(
+                "private keys are those of one column", do='join them first: df["c"] = df["a"] + " " + df["b"]'
+            )
         if keys is not None:
             names = self[by].value_counts(
                 keys=keys, eps=eps, delta=delta, min_persons=min_persons, keys_per_person=keys_per_person,
@@ -508,6 +515,21 @@ class PrivDataFrame(Operators):
             return NullWhere(condition._expr, expr)
         return Where(condition._expr, constant_like(value), typed(expr, value))
 
+    def _only_where(self, condition: PrivSeries, value: Any) -> Expr:
+        """A new column: the value in the rows of the condition, missing in all others."""
+        if is_missing(value):
+            raise PlanError("a column of missing values alone has no type", do='df["new"] = 0')
+        if isinstance(value, PrivSeries) and value._rows not in (self._rows, self[condition]._rows):
+            raise RowsError(
+                "the new values do not belong to the rows of this table",
+                do='take them from the same table: `df.loc[df["a"] > 3, "new"] = df["a"] * 2`',
+            )
+        holds: Expr = condition._expr
+        if holds.domain.nullable:
+            holds = FillNull(holds, constant_like(False))
+        found = value._expr if isinstance(value, PrivSeries) else constant_like(value)
+        return NullWhere(negation(holds), found)
+
     def insert(self, loc: int, column: Any, value: Any) -> None:
         """Set a new column, at a position among the columns.
 
@@ -615,6 +637,10 @@ class PrivDataFrame(Operators):
                 "filter takes the names of columns: one of items=, like=, regex=", do="filter rows by df[…]"
             )
         if items is not None:
+            if isinstance(items, (str, Prisoner)) or not hasattr(items, "__iter__"):
+                raise PlanError(
+                    "filter takes a list of names", do='df.filter(["age", "days"]); rows: df[df["age"] > 40]'
+                )
             return self._new({n: self._exprs[n] for n in items if n in self._exprs})
         hit = (lambda n: like in n) if like is not None else re.compile(str(regex)).search
         return self._new({n: e for n, e in self._exprs.items() if hit(str(n))})
@@ -638,6 +664,9 @@ class PrivDataFrame(Operators):
 
         >>> x = df.join(pd.get_dummies(df["ward"], prefix="ward"))
         """
+        if isinstance(other, Indexed):
+            on = other._key if on is None and other._key in self._exprs else on
+            return self.merge(other._frame, how, left_on=on, right_on=other._key)
         if isinstance(other, Prisoner):
             return beside([self, other])
         if on is None:
@@ -896,6 +925,8 @@ class PrivDataFrame(Operators):
         """
         if isinstance(values, Mapping):
             raise PlanError("isin takes a list for all columns", do="test column by column")
+        if isinstance(values, (str, Prisoner)) or not hasattr(values, "__iter__"):
+            raise PlanError("isin takes a public list of values", do='df.isin(["F", "surgery"])')
         return self._each(lambda s: s.isin([v for v in values if v is None or s.domain.accepts(literal(v).value)]))
 
     def where(self, cond: Any, other: Any = None) -> Self:
@@ -962,6 +993,7 @@ class PrivDataFrame(Operators):
         """
         if axis in (1, "columns"):
             return row_sums(self)
+        need_amounts(self._exprs, "df", "sum()")
         return self._stacked({n: Tally(self._rows, (), numeric(e)) for n, e in self._exprs.items()})
 
     def nunique(self) -> SensitiveSeries:
@@ -1005,6 +1037,7 @@ class PrivDataFrame(Operators):
             return row_means(self)
         if eps is None:
             raise no_price(self, "mean")
+        need_amounts(self._exprs, "df", "mean(eps=0.1)")
         found = means(self._rows, self._exprs, eps)
         return series_of(found.values(), index=list(found))
 
@@ -1028,8 +1061,10 @@ class PrivDataFrame(Operators):
         return columns
 
     def _numbers(self) -> Self:
-        """The columns of numbers, as numeric_only=True chooses them."""
-        return self._new({n: e for n, e in self._exprs.items() if _is_number(e.domain)})
+        """The columns of numbers, as numeric_only=True chooses them, without those that name persons and rows."""
+        numbers = {n: e for n, e in self._exprs.items() if _is_number(e.domain)}
+        amounts = {n: e for n, e in numbers.items() if not identifier(e)}
+        return self._new(amounts or numbers)
 
     def _replace(self, changed: Any) -> None:
         """What inplace=True does."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from privjail.errors import PlanError, RefusedError, warn
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.cut import Cut
-from privjail.pandas.beside import concatenated
+from privjail.pandas.below import concatenated
 from privjail.pandas.bins import cut_dates, quantile_cut
 from privjail.pandas.dates import kind_of, parsed, spans_of
 from privjail.pandas.deferred import Deferred, deferred
@@ -166,12 +166,16 @@ def pivot_table(
 
 
 @function
-def concat(objs: Any, *, axis: Any = 0) -> PrivDataFrame:
-    """Columns of the same rows side by side (axis=1). Rows of different tables are not put together.
+def concat(objs: Any, *, axis: Any = 0, join: str = "outer", ignore_index: bool = False) -> PrivDataFrame | PrivSeries:
+    """Rows of tables of one population below each other; or columns of the same rows side by side (axis=1).
 
+    A person with rows in several of them moves all of them: the distances add up. Tables have no index, so
+    ``ignore_index`` changes nothing.
+
+    >>> x = pd.concat([df[df["age"] < 20], df[df["age"] > 80]])
     >>> x = pd.concat([df["age"], df["days"]], axis=1)
     """
-    return concatenated(objs, axis)
+    return concatenated(objs, axis, join)
 
 
 #: old names of periods that pandas has dropped and people still type

@@ -14,7 +14,7 @@ from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.logic import negation
-from privjail.ops.numbers.combine import ColumnStack
+from privjail.ops.numbers.combine import ColumnStack, Stack
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.deciding import label_lit
 from privjail.ops.rows.filter import Filter
@@ -24,15 +24,17 @@ from privjail.pandas.aggregate import group_column_agg, groups_agg
 from privjail.pandas.applying import applied, transformed
 from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
 from privjail.pandas.counting import counted
-from privjail.pandas.deferred import Deferred
+from privjail.pandas.deferred import Deferred, deferred
+from privjail.pandas.identifiers import need_amounts
 from privjail.pandas.priced import no_price, priced
+from privjail.pandas.reachable import narrowed
 from privjail.pandas.refusals import refuse
 from privjail.pandas.resample import group_key
 from privjail.pandas.series import PrivSeries
 from privjail.pandas.slicing import carried
 from privjail.pandas.vectors import SensitiveDataFrame, SensitiveSeries, position
 from privjail.plan.distance import Distance
-from privjail.plan.domain import CategoryDomain
+from privjail.plan.domain import CategoryDomain, Domain
 from privjail.plan.expr import Expr
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
@@ -74,16 +76,19 @@ class Groups(Prisoner, Generic[Group]):
         self._frame, self._by = frame, by
         self._names: list[Any] = []
         self._keys: list[Expr] = []
+        self._kinds: list[Domain] = []  # of the keys as they were given: the index of what is released is of this type
         for given in keys:
             key = group_key(frame, given)
             if isinstance(key, PrivSeries):
                 if key._rows is not frame._rows:
                     raise RowsError("the group key does not belong to the rows of this table")
                 self._names.append(key.name)
-                self._keys.append(key._expr)
+                given = key._expr
             else:
                 self._names.append(key)
-                self._keys.append(frame._expr(key))
+                given = frame._expr(key)
+            self._kinds.append(given.domain)
+            self._keys.append(narrowed(given) if given.inputs else given)
 
     def _need_no_missing_keys(self) -> None:
         """What dropna=False asks for: rows without a key are a group, too."""
@@ -94,6 +99,13 @@ class Groups(Prisoner, Generic[Group]):
                     "no group",
                     do=f'give them a key first: df["{name}"] = df["{name}"].fillna("missing"), then groupby without it',
                 )
+
+    def _typed(self) -> str:
+        """How these groups are typed."""
+        return f"df.groupby({self._names if self._several else self._names[0]!r})"
+
+    def _need_keys(self, name: str) -> None:
+        """Refuse what has a place for every possible key, if these are persons."""
 
     def _narrowed(self, table: PrivDataFrame) -> Group:
         """One group, reduced to the chosen columns."""
@@ -120,7 +132,7 @@ class Groups(Prisoner, Generic[Group]):
         return list(Tally(self._frame._rows, tuple(self._keys), None).index)
 
     def _index_axes(self) -> tuple[Axis, ...]:
-        return tuple(Axis(n, e.domain) for n, e in zip(self._names, self._keys, strict=True))
+        return tuple(Axis(n, kind) for n, kind in zip(self._names, self._kinds, strict=True))
 
     def _index(self) -> Any:
         return index_of(tuple(self._axes()), self._index_axes())
@@ -218,6 +230,11 @@ class Groups(Prisoner, Generic[Group]):
 
     # -- private vectors
 
+    def _labelled(self, vector: SensitiveSeries | SensitiveDataFrame) -> Deferred:
+        """A vector with a number for each group: it gets their keys once it is released."""
+        index = self._index()
+        return deferred(vector, "labelled by group", lambda found: found.set_axis(index))
+
     def _vector(self, value: Expr | None, name: Any = None) -> SensitiveSeries:
         return SensitiveSeries(Tally(self._frame._rows, tuple(self._keys), value), name, self._index_axes())
 
@@ -283,6 +300,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
 
         >>> totals = df.groupby("ward")[["days", "age"]].sum().reveal(eps=1)
         """
+        need_amounts(self._chosen(), self._typed(), "sum()")
         return self._per_group(numeric)
 
     def count(self) -> SensitiveDataFrame:
@@ -300,6 +318,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
 
         >>> counts = df[["ward", "sex"]].groupby("ward").value_counts().reveal(eps=1)
         """
+        self._need_keys("value_counts")
         names = list(self._chosen()) if subset is None else self._frame._names(subset)
         keys = [*zip(self._names, self._keys, strict=True), *((n, self._frame._expr(n)) for n in names)]
         return counted(
@@ -307,12 +326,22 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
             within=len(self._keys),
         )  # fmt: skip
 
-    def nunique(self, *, eps: Any) -> ReleasedFrame:
-        """How many of its possible values occur in each group, for one eps in all.
+    @overload
+    def nunique(self, *, eps: None = None) -> SensitiveDataFrame | Deferred: ...
+    @overload
+    def nunique(self, *, eps: Any) -> ReleasedFrame: ...
+    def nunique(self, *, eps: Any = None) -> ReleasedFrame | SensitiveDataFrame | Deferred:
+        """How many of its possible values occur in each group; with eps= released at once, for one eps in all.
 
         >>> x = df.groupby("ward")[["sex", "days"]].nunique(eps=1)
+        >>> y = df.groupby("ward")[["sex", "days"]].nunique().reveal(eps=1)
         """
-        return self._each_column("nunique", eps)
+        if eps is not None:
+            return self._each_column("nunique", eps)
+        vectors = tuple(self._column(name)._occurring() for name in self._chosen())
+        if len(self._keys) == 1:
+            return SensitiveDataFrame(ColumnStack(vectors, tuple(self._chosen())), (*self._index_axes(), Axis()))
+        return self._labelled(SensitiveDataFrame(ColumnStack(vectors, tuple(self._chosen())), (Axis(), Axis())))
 
     def agg(self, func: Any = None, *, eps: Any, **named: Any) -> pandas.DataFrame:
         """Statistics by their names: one, a list, a dict by column, or named results; for one eps in all.
@@ -330,6 +359,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
         """
         from privjail.answers.released import frame_of
 
+        need_amounts(self._chosen(), self._typed(), "mean(eps=0.1)")
         means = group_means(self._frame._rows, tuple(self._keys), self._chosen(), eps)
         return frame_of(means, index=self._index())
 
@@ -345,7 +375,7 @@ class PrivDataFrameGroupBy(Groups["PrivDataFrame"]):
     def _numbers(self) -> PrivDataFrameGroupBy:
         """The columns of numbers, as numeric_only=True chooses them."""
         names = list(self._frame[list(self._chosen())]._numbers()._exprs)
-        return PrivDataFrameGroupBy(self._frame, self._by, names)
+        return type(self)(self._frame, self._by, names)
 
     def var(self, *, ddof: int = 1, eps: Any) -> ReleasedFrame:
         """The variance in each group, for one eps in all.
@@ -500,6 +530,7 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
 
         >>> counts = df.groupby("ward")["sex"].value_counts(normalize=True).reveal(eps=1)
         """
+        self._need_keys("value_counts")
         expr = self._expr if bins is None else binned(self._frame._rows, numeric(self._expr), bins, closed="right")
         keys = [*zip(self._names, self._keys, strict=True), (self._name, expr)]
         return counted(
@@ -507,12 +538,27 @@ class PrivSeriesGroupBy(Groups[PrivSeries]):
             within=len(self._keys),
         )  # fmt: skip
 
-    def nunique(self, *, eps: Any) -> ReleasedSeries:
-        """How many of the possible values occur in each group, for one eps in all.
+    @overload
+    def nunique(self, *, eps: None = None) -> SensitiveSeries | Deferred: ...
+    @overload
+    def nunique(self, *, eps: Any) -> ReleasedSeries: ...
+    def nunique(self, *, eps: Any = None) -> ReleasedSeries | SensitiveSeries | Deferred:
+        """How many of the possible values occur in each group; with eps= released at once, for one eps in all.
 
         >>> x = df.groupby("ward")["sex"].nunique(eps=1)
+        >>> y = df.groupby("ward")["sex"].nunique().reveal(eps=1)
         """
-        return self._each_group("nunique", eps)
+        if eps is not None:
+            return self._each_group("nunique", eps)
+        if len(self._keys) == 1:
+            return SensitiveSeries(self._occurring(), self._name, self._index_axes())
+        return self._labelled(SensitiveSeries(self._occurring(), self._name, (Axis(),)))
+
+    def _occurring(self) -> Stack:
+        """How many values occur in each group, as one vector; of several keys numbered by group."""
+        axes = self._axes()
+        labels = axes[0] if len(axes) == 1 else tuple(range(self.ngroups))
+        return Stack(tuple(group.nunique()._value for _, group in self), labels)
 
     def transform(self, func: Any, *, eps: Any = None) -> PrivSeries:
         """In each row the released statistic of its group: a private column.

@@ -50,7 +50,12 @@ class Loc:
             return
         if rows._rows is not frame._rows:
             raise RowsError("the condition does not belong to the rows of this table")
-        changed = {name: frame._with_mask(frame._expr(name), rows, value) for name in names}
+        changed = {
+            name: frame._with_mask(frame._expr(name), rows, value)
+            if name in frame._exprs
+            else frame._only_where(rows, value)
+            for name in names
+        }
         frame._exprs = frame._exprs | changed
 
 

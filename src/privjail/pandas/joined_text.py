@@ -33,7 +33,7 @@ def is_text(expr: Expr) -> bool:
 def joined(series: PrivSeries, other: Any, flip: bool) -> Any:
     """One text behind another; None if the operands are no texts."""
     private = isinstance(other, Prisoner)
-    if not private and not isinstance(other, str) or private and not hasattr(other, "_expr"):
+    if not private and not isinstance(other, str) or private and not isinstance(getattr(other, "_expr", None), Expr):
         return None
     untyped = isinstance(series.domain, UntypedDomain) and isinstance(other, str)
     if not is_text(series._expr) and not untyped:

@@ -9,7 +9,7 @@ from privjail.pandas.priced import priced
 from privjail.prisoner import Prisoner
 
 if TYPE_CHECKING:
-    from privjail.numpy.array import PrivArray
+    from privjail.numpy.arrays import PrivArray
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 LOGIC = ("&", "|", "^")
@@ -292,7 +292,7 @@ class Operators(Prisoner):
         >>> df[["age", "days"]].to_numpy().ndim
         2
         """
-        from privjail.numpy.array import asarray
+        from privjail.numpy.arrays import asarray
 
         found: PrivArray = asarray(self)
         return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError, RefusedError
@@ -10,6 +12,7 @@ from privjail.ops.columns.isin import IsNull
 from privjail.ops.columns.where import FillNull, Where
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.lookup import Lookup, at_most_one
+from privjail.ops.rows.pairs import Paired, Pairs, most_partners
 from privjail.ops.rows.per_person import PerPerson
 from privjail.ops.rows.source import Column, Source
 from privjail.plan.expr import Expr
@@ -34,30 +37,48 @@ def person_of(rows: Rows) -> str | None:
 def merged(
     left: PrivDataFrame, right: PrivDataFrame, how: str, on: list[tuple[Any, Any]], suffixes: Any, indicator: bool
 ) -> tuple[Rows, dict[Any, Expr]]:
-    """Left or inner join with a table in which each row finds at most one row of the same person."""
+    """Left or inner join. Each row finds one row of the same person (then rows stay as they are), or several."""
     if how not in ("left", "inner"):
-        raise PlanError(f"how must be 'left' or 'inner' for private tables, got {how!r}")
+        raise PlanError(
+            f"how must be 'left' or 'inner' for private tables, got {how!r}",
+            do='rows of the other table are kept by joining the other way round: `other.merge(df, on="person", '
+            'how="left")`',
+        )
     keys = [(_key(left, a), _key(right, b)) for a, b in on]
     mine, theirs = _with_owners(left._rows, right._rows, keys)
-    if not at_most_one(right._rows, theirs):
-        raise PlanError(
-            "a row would meet several rows of the other table",
-            plan=str(right._rows),
-            do="make it one row per person first: .groupby(person).agg(…); or join the other way round",
-        )
-    found = Lookup(mine, right._rows, theirs, TRUE)
-    rows = keep(left._rows, found) if how == "inner" else left._rows
+    joined: Callable[[Expr], Expr]
+    if at_most_one(right._rows, theirs):
+        found: Expr = Lookup(mine, right._rows, theirs, TRUE)
+        rows = keep(left._rows, found) if how == "inner" else left._rows
+        joined, mine_there = partial(Lookup, mine, right._rows, theirs), left._exprs
+    else:
+        rows = pairs = _pairs(left._rows, mine, right._rows, theirs, how)
+        found, joined = Paired(pairs, TRUE), partial(Paired, pairs)
+        mine_there = {n: e if e.base is None else Carried(pairs, e) for n, e in left._exprs.items()}
     same = {b for a, b in on if a == b} | _owner_names(left, right)
     taken = {n: e for n, e in right._exprs.items() if n not in same}
     columns: dict[Any, Expr] = {}
-    for name, column in left._exprs.items():
+    for name, column in mine_there.items():
         columns[f"{name}{suffixes[0]}" if name in taken else name] = column
     for name, column in taken.items():
-        columns[f"{name}{suffixes[1]}" if name in left._exprs else name] = Lookup(mine, right._rows, theirs, column)
+        columns[f"{name}{suffixes[1]}" if name in left._exprs else name] = joined(column)
     if indicator:
         only = Constant(Lit.of("left_only"))
         columns["_merge"] = Where(IsNull(found), only, Constant(Lit.of("both")))
     return rows, columns
+
+
+def _pairs(left: Rows, mine: tuple[Expr, ...], right: Rows, theirs: tuple[Expr, ...], how: str) -> Pairs:
+    """The join of rows with all rows of the same person; in the other table there must be a bound on them."""
+    if most_partners(right, theirs) is None:
+        person = person_of(right)
+        raise PlanError(
+            "a row would meet any number of rows of the other table, and a person could have any number of rows then",
+            plan=str(right),
+            do=f'bound the rows of each person first: other.groupby("{person}").head(k); or make it one row per '
+            f'person: other.groupby("{person}").agg(…); or join the other way round',
+        )
+    return Pairs(left, mine, right, theirs, how)
 
 
 def found_in(column: PrivSeries, other: PrivSeries) -> Expr:
@@ -68,6 +89,21 @@ def found_in(column: PrivSeries, other: PrivSeries) -> Expr:
         persons = PerPerson(rows, theirs[0])
         rows, theirs = persons, (persons.owner(),)  # type: ignore[assignment]
     return FillNull(Lookup(mine, rows, theirs, TRUE), FALSE)
+
+
+def looked_up(column: PrivSeries, other: PrivSeries) -> Expr:
+    """The value that another table of the population has for each key: of its person, or of the row it points to."""
+    index = getattr(other, "_key", None)
+    key: Any = other._rows.base.owner() if index is None else other._frame._expr(index)  # type: ignore[attr-defined]
+    if key is None:
+        raise RefusedError(ONLY_PERSONS, do=_DO)
+    mine, theirs = _with_owners(column._rows, other._rows, [(column._expr, key)])
+    if not at_most_one(other._rows, theirs):
+        raise PlanError(
+            "map needs one row for each person in the other table",
+            do='take one: `other.groupby("person")["cost"].sum()`, or join the tables: `df.merge(other, on="person")`',
+        )
+    return Lookup(mine, other._rows, theirs, other._expr)
 
 
 def _key(frame: PrivDataFrame, name: Any) -> Expr:

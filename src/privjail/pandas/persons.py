@@ -7,44 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 from privjail.errors import PlanError
 from privjail.ops.rows.lookup import Lookup
-from privjail.ops.rows.per_person import AGGREGATES, Aggregate, PerPerson
+from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.pandas.aggregate import named_pair
 from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
+from privjail.pandas.identifiers import KeyGroups, identifier, need_amounts
+from privjail.pandas.person_aggregates import SPREADS, aggregate, spread
+from privjail.pandas.person_words import refusal
 from privjail.pandas.priced import priced
+from privjail.pandas.refusals import refuse
 from privjail.pandas.series import PrivSeries
-from privjail.plan.expr import Expr
-from privjail.rowwise import numeric
+from privjail.plan.domain import CategoryDomain
 
 if TYPE_CHECKING:
     import pandas
     from privjail.answers.released import ReleasedFrame, ReleasedSeries
     from privjail.pandas.frame import PrivDataFrame
 
-OF_NUMBERS = ("sum", "mean", "min", "max")
-
 
 def by_person(groups: PrivDataFrameGroupBy) -> PrivDataFrameGroupBy:
     """The groups as groups of persons, if their one key says whose rows they are."""
     keys = groups._keys
-    if len(keys) == 1 and not groups._several and keys[0] is groups._frame._rows.base.owner():
-        return PersonGroups(groups._frame, groups._by, groups._columns)
+    owner: Any = groups._frame._rows.base.owner()
+    if len(keys) == 1 and keys[0] is owner:
+        return PersonGroups(groups._frame, groups._by[0] if groups._several else groups._by, groups._columns)
+    for key in keys:
+        if not isinstance(key.domain, CategoryDomain) and key.domain.labels is None and identifier(key):
+            return KeyGroups(groups)  # type: ignore[return-value]
     return groups
-
-
-def aggregate(persons: PerPerson, how: Any, column: Expr) -> Aggregate:
-    """One aggregate by its name in pandas."""
-    name = getattr(how, "__name__", how) if how in (sum, min, max, any, all) else how
-    if not isinstance(name, str) or name not in AGGREGATES:
-        raise PlanError(
-            "an aggregate of a person's rows is named by a text: code does not run in the jail",
-            do=f"use one of {', '.join(AGGREGATES)}",
-        )
-    if name == "size":
-        return Aggregate(persons, name, None)
-    return Aggregate(persons, name, numeric(column) if name in OF_NUMBERS and _untyped(column) else column)
-
-
-def _untyped(column: Expr) -> bool:
-    return column.domain.dtype == "untyped"
 
 
 @priced
@@ -59,11 +48,31 @@ class PersonGroups(PrivDataFrameGroupBy):
             return PersonGroups(self._frame, self._by, self._frame._names(columns))
         return self._column(columns)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__dict__.get("_frame", ()):
+                return self[name]
+            raise self._unpriced(name) or refuse(self, name)
+
+    def _unpriced(self, name: str) -> Exception | None:
+        return refusal(self, name)
+
+    def _need_keys(self, name: str) -> None:
+        if self._keys[0].domain.labels is None:
+            raise self._unpriced(name)  # type: ignore[misc]
+
+    def _axes(self) -> list[tuple[Any, ...]]:
+        self._need_keys("groups")
+        return super()._axes()
+
     def _persons(self) -> PerPerson:
         return PerPerson(self._frame._rows, self._keys[0])
 
     def _each(self, how: str) -> PrivDataFrame:
         persons = self._persons()
+        if how in ("sum", "mean", *SPREADS):
+            need_amounts(self._chosen(), f'df.groupby("{self._names[0]}")', f"{how}()")
         return self._frame._new({n: aggregate(persons, how, e) for n, e in self._chosen().items()}, persons)
 
     def size(self) -> PrivSeries:  # type: ignore[override]
@@ -83,6 +92,9 @@ class PersonGroups(PrivDataFrameGroupBy):
         """
         if eps is not None:
             return super().agg(func, eps=eps, **named)
+        if type(named.get("numeric_only")) is bool:
+            chosen = self._numbers() if named.pop("numeric_only") else self
+            return chosen.agg(func, **named)
         persons, frame = self._persons(), self._frame
         if isinstance(func, str) and not named:
             return self.size().to_frame() if func == "size" else self._each(func)
@@ -92,6 +104,10 @@ class PersonGroups(PrivDataFrameGroupBy):
             raise PlanError("agg takes named results", do='agg(n=("cost", "size"), total=("cost", "sum"))')
         columns = {}
         for name, given in named.items():
+            given = named_pair(given)
+            if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], (list, tuple)):
+                pairs = ", ".join(f'{given[0]}_{how}=("{given[0]}", "{how}")' for how in given[1])
+                raise PlanError("one result is one column here, with one name", do=f"agg({pairs})")
             if not isinstance(given, tuple) or len(given) != 2:
                 raise PlanError("a named result is a column and an aggregate", do='agg(total=("cost", "sum"))')
             columns[name] = aggregate(persons, given[1], frame._expr(given[0]))
@@ -134,6 +150,55 @@ class PersonGroups(PrivDataFrameGroupBy):
         """
         return self._each("max") if eps is None else super().max(eps=eps)
 
+    def var(self, *, ddof: int = 1, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
+        """The variance of each person's rows: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].var()
+        """
+        return self._spread("var", ddof) if eps is None else super().var(ddof=ddof, eps=eps)
+
+    def std(self, *, ddof: int = 1, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
+        """The standard deviation of each person's rows: one row for each person.
+
+        >>> x = visits.groupby("patient")[["cost"]].std()
+        """
+        return self._spread("std", ddof) if eps is None else super().std(ddof=ddof, eps=eps)
+
+    def _spread(self, how: str, ddof: int) -> PrivDataFrame:
+        persons, chosen = self._persons(), self._chosen()
+        need_amounts(chosen, f'df.groupby("{self._names[0]}")', f"{how}()")
+        return self._frame._new({n: spread(persons, how, e, ddof) for n, e in chosen.items()}, persons)
+
+    def transform(self, func: Any) -> PrivDataFrame:
+        """An aggregate of the row's person, in every row, of each column.
+
+        >>> x = visits[["cost"]] - visits.groupby("patient")[["cost"]].transform("mean")
+        """
+        if func in ("sum", "mean", *SPREADS):
+            need_amounts(self._chosen(), f'df.groupby("{self._names[0]}")', f'transform("{func}")')
+        return self._frame._new({n: self._column(n).transform(func)._expr for n in self._chosen()})
+
+    def nth(self, n: int = 0) -> PrivDataFrame:
+        """The first row of each person: nth(0). Later ones are refused with what to type instead.
+
+        >>> x = visits.groupby("patient").nth(0)
+        """
+        return _nth(self, n)  # type: ignore[no-any-return]
+
+    def any(self) -> PrivDataFrame:
+        """Whether a value of each person is true: one row for each person.
+
+        >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")[["long"]].any()
+        """
+        return self._each("any")
+
+    def all(self) -> PrivDataFrame:
+        """Whether no value of each person is false: one row for each person.
+
+        >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")[["long"]].all()
+        """
+        return self._each("all")
+
     def nunique(self, *, eps: Any = None) -> PrivDataFrame | ReleasedFrame:  # type: ignore[override]
         """How many different values each person has: one row for each person.
 
@@ -160,20 +225,42 @@ class PersonGroups(PrivDataFrameGroupBy):
 class PersonColumn(PrivSeriesGroupBy):
     """One column of the rows of each person. Without eps=, aggregates are private columns of one row each."""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise self._unpriced(name) or refuse(self, name)
+
+    def _unpriced(self, name: str) -> Exception | None:
+        return refusal(self, name, self._name)
+
+    def _need_keys(self, name: str) -> None:
+        if self._keys[0].domain.labels is None:
+            raise self._unpriced(name)  # type: ignore[misc]
+
+    def _axes(self) -> list[tuple[Any, ...]]:
+        self._need_keys("groups")
+        return super()._axes()
+
     def _made(self, how: Any) -> PrivSeries:
         persons = PerPerson(self._frame._rows, self._keys[0])
         return PrivSeries(persons, aggregate(persons, how, self._frame._expr(self._name)), self._name)
 
     def agg(  # type: ignore[override]
         self, func: Any = None, *, eps: Any = None, **named: Any
-    ) -> PrivSeries | pandas.Series[float] | pandas.DataFrame:
-        """An aggregate by its name: one row for each person.
+    ) -> PrivSeries | PrivDataFrame | pandas.Series[float] | pandas.DataFrame:
+        """An aggregate by its name, or a table of several: one row for each person.
 
         >>> x = visits.groupby("patient")["cost"].agg("sum")
+        >>> spans = visits.groupby("patient")["cost"].agg(["min", "max"])
         """
         if eps is not None:
             return super().agg(func, eps=eps, **named)
-        return self._made(func)
+        wanted = named or ({str(getattr(f, "__name__", f)): f for f in func} if isinstance(func, (list, tuple)) else {})
+        if not wanted:
+            return self._made(func)
+        persons = PerPerson(self._frame._rows, self._keys[0])
+        column = self._frame._expr(self._name)
+        return self._frame._new({name: aggregate(persons, how, column) for name, how in wanted.items()}, persons)
 
     aggregate = agg  # type: ignore[assignment]
 
@@ -230,6 +317,31 @@ class PersonColumn(PrivSeriesGroupBy):
         """
         return self._made("max") if eps is None else super().max(eps=eps)
 
+    def var(self, *, ddof: int = 1, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
+        """The variance of each person's rows; missing where there are too few. With eps=: that of each group, released.
+
+        >>> x = visits.groupby("patient")["cost"].var()
+        """
+        return self._spread("var", ddof) if eps is None else super().var(ddof=ddof, eps=eps)
+
+    def std(self, *, ddof: int = 1, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
+        """The standard deviation of each person's rows; missing where there are too few.
+
+        >>> x = visits.groupby("patient")["cost"].std().mean(eps=1)
+        """
+        return self._spread("std", ddof) if eps is None else super().std(ddof=ddof, eps=eps)
+
+    def _spread(self, how: str, ddof: int) -> PrivSeries:
+        persons = PerPerson(self._frame._rows, self._keys[0])
+        return PrivSeries(persons, spread(persons, how, self._frame._expr(self._name), ddof), self._name)
+
+    def nth(self, n: int = 0) -> PrivSeries:
+        """The value in the first row of each person: nth(0). Later ones are refused with what to type instead.
+
+        >>> x = visits.groupby("patient")["cost"].nth(0)
+        """
+        return _nth(self, n)  # type: ignore[no-any-return]
+
     def nunique(self, *, eps: Any = None) -> PrivSeries | ReleasedSeries:  # type: ignore[override]
         """How many different values each person has.
 
@@ -264,3 +376,10 @@ class PersonColumn(PrivSeriesGroupBy):
         >>> x = visits.assign(long=visits["days"] > 7).groupby("patient")["long"].all()
         """
         return self._made("all")
+
+
+def _nth(groups: Any, n: Any) -> Any:
+    """The first row of each person; no later one."""
+    if type(n) is not int or n != 0:
+        raise groups._unpriced("nth")
+    return groups.head(1)

@@ -36,7 +36,11 @@ def function(f: F) -> F:
 
 
 def no_price(owner: Any, name: str, more: bool = False) -> RefusedError:
-    """The error for a release without a price."""
+    """The error for a release without a price, or for what no price buys here."""
+    own = getattr(type(owner), "_unpriced", None)
+    told: RefusedError | None = own(owner, name) if own is not None else None
+    if told is not None:
+        return told
     return RefusedError(
         f"{name} releases something about the data, and that has a price: eps= is missing",
         plan=owner._plan() if hasattr(owner, "_plan") else None,

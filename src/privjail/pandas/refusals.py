@@ -77,7 +77,7 @@ _TABLE: list[tuple[str, str, str, str]] = [
      '`df["g"].value_counts().idxmax(eps=0.1)`', "idxmax idxmin argmax argmin argsort searchsorted"),
     ("all", "one factor could change a product by any amount", 'sum logarithms: '
      '`(df["a"] + 1).log().sum().reveal(eps=0.1)`', "prod product"),
-    ("all", "a matrix product would mix rows", 'sums of products: `(df["a"] * df["b"]).sum().reveal(eps=0.1)`', "dot"),
+    ("frame", "a matrix product would mix rows", 'sums of products: `df["a"].dot(df["b"]).reveal(eps=0.1)`', "dot"),
     ("series", "it is a correlation of rows with shifted rows", 'ask for it as such: '
      '`df["a"].corr(df["a"].shift(1), eps=0.1)`', "autocorr"),
     ("all", "the two results go separate ways here", '`df["a"] // 10`, `df["a"] % 10`', "divmod rdivmod"),

@@ -10,13 +10,16 @@ from privjail.errors import PlanError, RefusedError
 from privjail.ops.columns.cast import Cast
 from privjail.pandas.dates import as_moments, kind_of, moment_of
 from privjail.pandas.periods import DAY, Frequency, frequency
+from privjail.pandas.series import PrivSeries
+from privjail.plan.distance import Distance
 from privjail.plan.domain import OrdinalDomain, TimeDomain, type_name
+from privjail.plan.expr import Expr
+from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 
 if TYPE_CHECKING:
     from privjail.pandas.frame import PrivDataFrame
     from privjail.pandas.groups import PrivDataFrameGroupBy, PrivSeriesGroupBy
-    from privjail.pandas.series import PrivSeries
 
 
 def resampled(frame: PrivDataFrame, rule: Any, on: Any, options: Mapping[str, Any]) -> PrivSeries:
@@ -115,12 +118,26 @@ class Indexed(Prisoner):
     def _plan(self) -> str:
         return self._frame._plan()
 
+    @property
+    def distance(self) -> Distance:
+        return self._frame.distance
+
+    def __str__(self) -> str:
+        return f"{self._rest()!s}\n  index: {self._key}"
+
+    __repr__ = __str__
+
     def resample(self, rule: Any, **options: Any) -> PrivDataFrameGroupBy:
         """Groups of days, weeks or months of the index."""
         return self._frame.resample(rule, on=self._key, **options)
 
-    def groupby(self, by: Any, **options: Any) -> PrivDataFrameGroupBy:
-        """Groups by columns, or by pd.Grouper(freq=…) of the index."""
+    def groupby(self, by: Any = None, **options: Any) -> PrivDataFrameGroupBy:
+        """Groups by columns, by the index (level=0), or by pd.Grouper(freq=…) of the index."""
+        if by is None and options.get("level") in (0, self._key):
+            by = self._key
+            options = {k: v for k, v in options.items() if k != "level"}
+        if by is None:
+            raise PlanError("groupby needs a column", do=f'groupby("{self._key}"), or groupby(level=0)')
         keys = list(by) if isinstance(by, (list, tuple)) else [by]
         made = [self._grouper(key) for key in keys]
         return self._frame.groupby(made if isinstance(by, (list, tuple)) else made[0], **options)
@@ -159,21 +176,21 @@ class Indexed(Prisoner):
         return getattr(self._rest(), name)
 
 
-class IndexedColumn:
-    """A column of a table with dates as its index."""
+class IndexedColumn(PrivSeries):
+    """A column of a table with dates as its index. What is computed from it is an ordinary column."""
 
     def __init__(self, frame: PrivDataFrame, key: Any, column: Any) -> None:
-        self._frame, self._key, self._column = frame, key, column
+        found = frame._series(column)
+        super().__init__(found._rows, found._expr, found.name)
+        self._frame, self._key = frame, key
+
+    def _new(self, expr: Expr, rows: Rows | None = None) -> PrivSeries:  # type: ignore[override]
+        return PrivSeries(self._rows if rows is None else rows, expr, self.name)
 
     def resample(self, rule: Any, **options: Any) -> PrivSeriesGroupBy:
         """Groups of days, weeks or months of the index."""
-        found: PrivSeriesGroupBy = self._frame.resample(rule, on=self._key, **options)[self._column]
+        found: PrivSeriesGroupBy = self._frame.resample(rule, on=self._key, **options)[self.name]
         return found
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._frame._series(self._column), name)
 
 
 class DateRows:

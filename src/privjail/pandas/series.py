@@ -23,18 +23,20 @@ from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.group_head import GroupHead
+from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
 from privjail.pandas.accessors import Categories, DateTimes, Strings
 from privjail.pandas.aggregate import series_agg
-from privjail.pandas.axes import Axis, index_of
+from privjail.pandas.axes import Axis, index_of, public_name
 from privjail.pandas.columns import every_value, mapped, rounded, shifted
 from privjail.pandas.counting import counted
 from privjail.pandas.dates import clipped, fitted, kind_of, listed, operated, shown_type
 from privjail.pandas.deferred import Deferred
+from privjail.pandas.identifiers import no_list, refuse_groups
 from privjail.pandas.joined_text import joined
 from privjail.pandas.operators import COMPARISONS, LOGIC, Operators
-from privjail.pandas.people import found_in
+from privjail.pandas.people import found_in, looked_up, person_of
 from privjail.pandas.priced import no_price, priced
 from privjail.pandas.private_keys import PRICE, key_counts
 from privjail.pandas.refusals import refuse, refuse_row_numbers
@@ -67,14 +69,17 @@ if TYPE_CHECKING:
 
     import pandas
     from privjail.answers.released import ReleasedSeries
-    from privjail.numpy.array import PrivArray
+    from privjail.numpy.arrays import PrivArray
     from privjail.pandas.frame import PrivDataFrame
     from privjail.pandas.groups import PrivSeriesGroupBy
 
 T = TypeVar("T")
 ACCESSORS: dict[str, Callable[..., Any]] = {"str": Strings, "dt": DateTimes, "cat": Categories}
 Text = str  # inside PrivSeries the name ``str`` is the accessor
-TYPES = {"int": "Int64", "int64": "Int64", "float": "Float64", "float64": "Float64", "bool": "boolean",
+_SIZES = {f"{kind}{n}": kind for kind in ("Int", "UInt", "int", "uint", "Float", "float") for n in (8, 16, 32, 64)}
+#: what numpy and pandas call types; how many bits a number takes is the jail's own business
+TYPES = {**{name: "Float64" if "loat" in kind else "Int64" for name, kind in _SIZES.items()},
+         "int": "Int64", "float": "Float64", "bool": "boolean",
          "str": "string", "object": "string"}  # fmt: skip
 
 
@@ -186,8 +191,12 @@ class PrivSeries(Operators):
 
     def _binary(self, other: Any, build: Callable[[Expr, Expr], Expr], flip: bool = False) -> Self:
         """A row-wise function of this column and another, or a public constant."""
+        from privjail.numpy.arrays import PrivArray
+
         if isinstance(other, PrivSeries):
             rows, (a, b) = same_rows((self._rows, self._expr), (other._rows, other._expr))
+        elif isinstance(other, PrivArray) and other.ndim == 1:
+            rows, (a, b) = same_rows((self._rows, self._expr), (other._rows, other._flat[0]))
         elif isinstance(other, Prisoner):
             raise PlanError("a column is not combined with a private number or table", do="release the number first")
         else:
@@ -302,7 +311,7 @@ class PrivSeries(Operators):
     def isna(self) -> Self:
         """Whether each value is missing.
 
-        >>> df["sex"].isna().sum().reveal(eps=1)
+        >>> df["sex"].isna().sum().reveal(eps=10)
         ≈ 20
         """
         return self._new(IsNull(self._expr))
@@ -326,8 +335,8 @@ class PrivSeries(Operators):
         """
         if isinstance(values, PrivSeries):
             return self._new(found_in(self, values))
-        if isinstance(values, (Text, Prisoner)):
-            raise PlanError("isin takes a public list of values")
+        if isinstance(values, (Text, Prisoner)) or not hasattr(values, "__iter__"):
+            raise PlanError("isin takes a public list of values", do='df["ward"].isin(["surgery"])')
         expr, values = listed(self._expr, values)
         lits = tuple(dict.fromkeys(literal(v) for v in values))
         known = tuple(v for v in lits if v.value is not None)
@@ -418,9 +427,13 @@ class PrivSeries(Operators):
     def map(self, arg: Any, na_action: Any = None) -> Self:
         """Each value looked up in a public dict; missing where it has no entry. Or a function of one value (see apply).
 
+        A private column with one row for each person is looked up by the person, as in a join.
+
         >>> x = df["sex"].map({"F": "female", "M": "male"})
         >>> decade = df["age"].map(lambda years: years // 10 * 10)
         """
+        if isinstance(arg, PrivSeries):
+            return self._new(looked_up(self, arg))
         if callable(arg) and not isinstance(arg, (Mapping, Prisoner)):
             return self.apply(arg)
         return self._recoded(arg, keep=0)
@@ -482,7 +495,8 @@ class PrivSeries(Operators):
         if type(mapping).__name__ == "Series" and type(mapping).__module__.startswith("pandas"):
             mapping = dict(mapping.items())
         if not isinstance(mapping, Mapping):
-            raise PlanError("a public dict is needed")
+            do = 'df["g"].map({"x": 0, "y": 1}); columns of another private table: df.merge(other, on="person")'
+            raise PlanError("a public dict is needed", do=do)
         expr = self._expr
         if any(isinstance(k, (int, float)) and not isinstance(k, bool) for k in mapping):
             expr = typed(expr, 0)
@@ -613,12 +627,21 @@ class PrivSeries(Operators):
         nulls_last(na_position)
         return self._new(self._expr, Sort(self._rows, (self._expr,), (int(not ascending),)))
 
-    def reset_index(self, *, drop: bool = False) -> Self:
-        """The same rows: they have no labels that could be dropped.
+    @overload
+    def reset_index(self, *, drop: Literal[True], name: Text | None = ...) -> Self: ...
+    @overload
+    def reset_index(self, *, drop: bool = ..., name: Text | None = ...) -> Self | PrivDataFrame: ...
+    def reset_index(self, *, drop: bool = False, name: Text | None = None) -> Self | PrivDataFrame:
+        """The same rows: they have no labels that could be dropped. Of one row per person: a table, with the person.
 
         >>> x = df["cost"].reset_index(drop=True)
         """
-        return self._new(self._expr) if drop else refuse_row_numbers(self)
+        person = person_of(self._rows) if isinstance(self._rows.base, PerPerson) else None
+        if drop or person is None:
+            return self._new(self._expr) if drop else refuse_row_numbers(self)
+        owner: Any = self._rows.base.owner()
+        column = self.name if name is None else name
+        return self.to_frame(column)._new({person: owner, column: self._expr})
 
     def dropna(self) -> Self:
         """Without missing values.
@@ -698,7 +721,7 @@ class PrivSeries(Operators):
         >>> df["age"].rename("years").name
         'years'
         """
-        return type(self)(self._rows, self._expr, index)
+        return type(self)(self._rows, self._expr, public_name(index))
 
     def to_frame(self, name: Any = None) -> PrivDataFrame:
         """A table of this one column.
@@ -786,6 +809,12 @@ class PrivSeries(Operators):
         if price:
             released: pandas.Series[float] = self.value_counts(normalize, sort, ascending, bins, dropna).reveal(**price)
             return released
+        if bins is None and not normalize and self._expr is self._rows.base.owner():
+            persons = PerPerson(self._rows, self._expr)
+            return PrivSeries(persons, Aggregate(persons, "size", None), "count")  # type: ignore[return-value]
+        if bins is None and no_list(self._expr):
+            owner: Any = self._rows.base.owner()
+            refuse_groups(self._rows, {person_of(self._rows): owner}, self.name, None, "value_counts")
         expr = self._expr if bins is None else binned(self._rows, numeric(self._expr), bins, closed="right")
         return counted(
             self._rows, [(self.name, expr)], sort=sort, ascending=ascending, normalize=normalize, dropna=dropna
@@ -852,6 +881,17 @@ class PrivSeries(Operators):
         return kurt(self._rows, self._expr, eps)
 
     kurtosis = kurt
+
+    def dot(self, other: PrivSeries) -> SensitiveInt | SensitiveFloat:
+        """The sum of the products with another column of the same table; also column @ column.
+
+        >>> x = df["age"].dot(df["days"])
+        """
+        if not isinstance(other, PrivSeries):
+            raise PlanError("the other column must be a private column of the same table", do='df["a"].dot(df["b"])')
+        return (self * other).sum()
+
+    __matmul__ = dot
 
     def cov(self, other: PrivSeries, *, ddof: int = 1, eps: Any) -> float:
         """The covariance with another column of the same table.

@@ -13,7 +13,7 @@ from privjail.budget.amounts import amount
 from privjail.errors import PlanError
 from privjail.mechanisms.noisy_max import NoisyMax
 from privjail.ops.numbers.combine import Element, Extreme, Scale, Stack, Total
-from privjail.pandas.axes import Axis, flat_labels, index_of, shown_labels
+from privjail.pandas.axes import Axis, flat_labels, index_of, public_name, shown_labels
 from privjail.pandas.priced import priced
 from privjail.plan.distance import show
 from privjail.plan.value import Value
@@ -347,7 +347,7 @@ class SensitiveSeries(Vector["ReleasedSeries"]):
         >>> df["ward"].value_counts(sort=False).rename("stays").name
         'stays'
         """
-        return type(self)(self._value, name, self._axes)
+        return type(self)(self._value, public_name(name), self._axes)
 
     @overload
     def unstack(self) -> SensitiveDataFrame: ...

@@ -29,6 +29,7 @@ NOT_YET = object()
 # 256 bits: with two expressions of the same name, one partition of the data could be charged as another.
 # Each digest starts from a copy of this: copying takes half as long as making a new one.
 EMPTY = blake2b(digest_size=32)
+LATER = "later"  # metadata of a record's field that is spelled only if it has not its default: older names stay
 LONGEST, HEAD = 240, 80  # characters of a node's text, and how many of them are its beginning if it is cut
 
 
@@ -139,6 +140,11 @@ class Node(metaclass=Interned):
         found = hashed.digest()
         set_frozen(self, "_digest", found)
         return found
+
+    def digest_if(self, digest_of: Callable[[Node], bytes]) -> bytes:
+        """The digest that this node would have if the nodes among its fields had these."""
+        fields = _spell(self._key[1:], digest_of)
+        return blake2b(b"%bt%d:%b" % (_spelled_kind(type(self)), len(fields), fields), digest_size=32).digest()
 
     def spell_out(self) -> str:
         """A short text for people; what uses other nodes may ask for theirs."""
@@ -357,12 +363,12 @@ def _spelled_kind(cls: type[Node]) -> bytes:
     return _spell((cls.kind,))
 
 
-def _spell(parts: Iterable[Any]) -> bytes:
+def _spell(parts: Iterable[Any], digest_of: Callable[[Node], bytes] | None = None) -> bytes:
     """An unambiguous spelling: every part carries its type and its length."""
     out = []
     for part in parts:
         if type(part) in classes:  # the most frequent
-            out.append(b"N32:" + (part._digest or part.digest()))
+            out.append(b"N32:" + (part._digest or part.digest() if digest_of is None else digest_of(part)))
             continue
         if isinstance(part, str):
             kind, body = b"s", part.encode("utf-8", "surrogatepass")
@@ -370,7 +376,7 @@ def _spell(parts: Iterable[Any]) -> bytes:
             out.append(b"n0:")
             continue
         elif isinstance(part, tuple):
-            kind, body = b"t", _spell(part)
+            kind, body = b"t", _spell(part, digest_of)
         else:
             kind, body = _spell_other(part)
         out.append(b"%b%d:%b" % (kind, len(body), body))
@@ -386,8 +392,9 @@ def _spell_other(part: Any) -> tuple[bytes, bytes]:
         case Fraction():
             return b"f", f"{part.numerator}/{part.denominator}".encode()
         case _ if dataclasses.is_dataclass(part):
-            values = (getattr(part, f.name) for f in dataclasses.fields(part))
-            return b"d", _spell((type(part).__name__, *values))
+            values = [(f, getattr(part, f.name)) for f in dataclasses.fields(part)]
+            said = (value for f, value in values if not f.metadata.get(LATER) or value != f.default)
+            return b"d", _spell((type(part).__name__, *said))
         case float():
             return b"x", part.hex().encode()
     raise TypeError(f"a node cannot hold a {type(part).__name__}")

@@ -44,6 +44,11 @@ class NodeTable(Generic[V]):
     def __len__(self) -> int:
         return len(self._held)
 
+    def clear(self) -> None:
+        """Drop all entries."""
+        self._held.clear()
+        self._due = SWEPT_FROM
+
     def sweep(self) -> None:
         """Drop the entries of freed nodes. In place, because another thread may add an entry meanwhile."""
         for each in list(self._held):

@@ -21,13 +21,14 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from privjail.errors import PlanError, engine_gap
-from privjail.plan.cells import Cell, Partition
+from privjail.plan.cells import Cell, Partition, charged
 from privjail.plan.distance import UNBOUNDED, Distance, Number
 from privjail.plan.node import Lit, Node, set_frozen
 
 MOST_CELLS = 64  # a filter that would spread over more cells keeps the cells of its input
 DEEPEST = 64  # so does a filter after this many others
 MOST_BASES = 64  # nested slices and windows
+MOST_GROWN = 256  # rows that joins and appended tables may make of one row of the data: each of them is held
 NO_VALUE = Lit.of(None)
 STEPS_ROOM = 200  # characters for the steps in a text: the last steps, since they say which part of the data it is
 
@@ -44,6 +45,7 @@ class Lineage(NamedTuple):
     deleted: Number | None  # and the most that it deletes
     most: int | None  # most rows that there can be, if that is known
     bases: int  # how many bases came before this one
+    grown: int = 1  # the most rows that are made of one row of the data
 
 
 class Rows(Node):
@@ -93,10 +95,14 @@ class Rows(Node):
     def _started(self, parent: Rows, most: int | None) -> Lineage:
         self.select(parent, parent.cells)
         kept = parent.lineage
-        if kept.bases >= MOST_BASES:
-            raise PlanError(f"at most {MOST_BASES} slices and windows can be nested")
-        self.change(base=self, most=kept.most if most is None else most, bases=kept.bases + 1)
+        self.change(base=self, most=kept.most if most is None else most)
+        self._nest(kept.bases)
         return kept
+
+    def _nest(self, bases: int) -> None:
+        if bases >= MOST_BASES:
+            raise PlanError(f"at most {MOST_BASES} slices and windows can be nested")
+        self.change(bases=bases + 1)
 
     def _bound_by_rows(self) -> None:
         """Two tables of at most w rows are at most w insertions and w deletions apart."""
@@ -116,6 +122,62 @@ class Rows(Node):
         if known is None or most < known:
             self.fact(cells=tuple(dict.fromkeys(cell.unsplit() for cell in parent.cells)))
             self.change(factor=most, cap=None, edits=most, inserted=most, deleted=0)
+
+    def start_joined_base(self, parent: Rows, partners: int) -> None:
+        """Set the facts of rows that start a base: each row of an owned base, once for each of its partners.
+
+        Partners belong to the same person, so they come and go with the row.
+        """
+        self.start_moved_base(parent, partners, 0)
+        self._grow(parent.lineage.grown * partners)
+
+    def start_appended_base(self, first: Rows, second: Rows) -> None:
+        """Set the facts of rows that start a base: all rows of one table, then all rows of another. Edits add up.
+
+        The sum of both distances is stated as one multiple of Σ η over cells that lie at or above all cells of both
+        and exclude each other: those where a release on both would be charged. For each cell q of these, the terms
+        below it add up to at most V(q)·η(q) (distance.py); so all of them to at most max V(q)·Σ η(q).
+        """
+        parts = (first, second)
+        self._started(first, None)
+        self._nest(max(each.lineage.bases for each in parts))
+        self.change(most=_whole(first.most, second.most))
+        self.fact(cells=cells_above(first.cells, second.cells))
+        sides = [(each, *each.moved) for each in parts]
+        if first.cap is None and second.cap is None:
+            factor, inserted, deleted = (
+                self._over_cells([(p.cells, amount) for p, amount in zip(parts, amounts, strict=True)])
+                for amounts in zip(*[(p.factor, came, went) for p, came, went in sides], strict=True)
+            )
+            self.change(factor=factor, cap=None, inserted=inserted, deleted=deleted)
+        else:
+            cap = _plus(first.distance.value, second.distance.value)
+            apart = [[_constant(p, each) for each in moved] for p, *moved in sides]
+            inserted, deleted = (None if cap is None else _plus(*each) for each in zip(*apart, strict=True))
+            self.change(factor=None, cap=cap, inserted=inserted, deleted=deleted)
+        self.change(edits=self.distance.value)
+        self._bound_by_rows()
+        self._grow(first.lineage.grown + second.lineage.grown)
+
+    def _over_cells(self, terms: list[tuple[tuple[Cell, ...], Number | None]]) -> Number | None:
+        """The least multiple of Σ η over the cells of this base that is at least the sum of c·Σ η over other cells."""
+        if any(c is None for _, c in terms):
+            return None
+        own, below = set(self.cells), {cell: Distance() for cell in self.cells}
+        for cells, c in terms:
+            for cell in cells:
+                above = next(each for each in reversed(cell.path()) if each in own)
+                below[above] = below[above] + Distance(0, {cell: c or 0})
+        return max([d.value or 0 for d in below.values()], default=0)
+
+    def _grow(self, grown: int) -> None:
+        if grown > MOST_GROWN:
+            raise PlanError(
+                f"at most {MOST_GROWN} rows can be made of one row by joins and appended tables",
+                plan=str(self),
+                do="keep fewer rows of each person before the join: .groupby(person).head(k)",
+            )
+        self.change(grown=grown)
 
     def change(self, **facts: Any) -> None:
         """Set some facts of the lineage, while the node is built."""
@@ -173,7 +235,7 @@ class Rows(Node):
     @property
     def moved(self) -> tuple[Number | None, Number | None]:
         """How many rows adding a privacy unit inserts and deletes at most; counted as the distance is."""
-        _, base, factor, cap, _, inserted, deleted, _, _ = self.lineage
+        _, base, factor, cap, _, inserted, deleted, _, _, _ = self.lineage
         if cap is None and deleted != 0 and self.cells != base.cells:
             return factor, factor
         return inserted, deleted
@@ -181,7 +243,7 @@ class Rows(Node):
     @property
     def only_inserts(self) -> bool:
         """Whether adding a privacy unit inserts rows and does nothing else, as it does until rows are sliced."""
-        _, _, factor, cap, _, inserted, deleted, _, _ = self.lineage
+        _, _, factor, cap, _, inserted, deleted, _, _, _ = self.lineage
         return deleted == 0 and cap is None and inserted == factor
 
     @property
@@ -267,6 +329,24 @@ def _times(factor: Number, x: Number | None) -> Number | None:
 
 def _plus(x: Number | None, y: Number | None) -> Number | None:
     return None if x is None or y is None else x + y
+
+
+def _whole(x: int | None, y: int | None) -> int | None:
+    return None if x is None or y is None else x + y
+
+
+def _constant(rows: Rows, amount: Number | None) -> Number | None:
+    """The largest value of a bound on insertions or deletions, which is counted as the distance of the rows is."""
+    if amount is None or rows.cap is not None:
+        return amount
+    return Distance(0, dict.fromkeys(rows.cells, amount)).value
+
+
+def cells_above(*parts: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """Cells that exclude each other, and at or above all of the given ones; in the order of those."""
+    cells = [cell for each in parts for cell in each]
+    found = set(charged(cells))
+    return tuple(dict.fromkeys(next(c for c in reversed(cell.path()) if c in found) for cell in cells))
 
 
 def refine(rows: Rows, by: Node, keys: tuple[Lit, ...]) -> tuple[Cell, ...]:

@@ -1,7 +1,8 @@
 """Made-up rows that fit a schema: what a rehearsal computes on. Nothing of any data goes into them.
 
 They are the same every time, and skewed: of each column the first values are the most frequent, so that a program which
-looks closer only where many rows are finds such a place.
+looks closer only where many rows are finds such a place. Tables of a population have the same persons: keys differ in
+each row, and a link leads to a row of the same person.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from privjail.plan.domain import (
 
 MISSING = 50  # every so many rows a value is missing, where it can be
 SKEW = 6
+MOST_EACH = 3  # rows of one person in a table
 WIDE = 10**6  # the length of a range that the schema leaves open
 YEARS = 10 * 365 * 86_400 * 10**6  # in microseconds: the same for moments
 
@@ -30,9 +32,14 @@ YEARS = 10 * 365 * 86_400 * 10**6  # in microseconds: the same for moments
 def made_up(dataset: Dataset, rows: int) -> dict[str, list[Any]]:
     """Columns in the held form, as Python values."""
     found = {}
+    each, links = _rows_each(dataset), {link.column for link in dataset.links}
     for j, (name, domain) in enumerate(dataset.columns):
         if name == dataset.unit.column:
-            found[name] = [_owner(domain, i // _rows_each(dataset)) for i in range(rows)]
+            found[name] = [_owner(domain, i // each) for i in range(rows)]
+        elif name in links:  # to the first row of the same person, which every table has that has any of her rows
+            found[name] = [_owner(domain, i // each * MOST_EACH) for i in range(rows)]
+        elif name in dataset.keys:
+            found[name] = [_owner(domain, i // each * MOST_EACH + i % each) for i in range(rows)]
         else:
             found[name] = [_value(domain, i, j, rows) for i in range(rows)]
     return found
@@ -40,15 +47,17 @@ def made_up(dataset: Dataset, rows: int) -> dict[str, list[Any]]:
 
 def _rows_each(dataset: Dataset) -> int:
     """How many rows one owner has."""
-    return min(dataset.unit.most_rows or 3, 3)
+    return min(dataset.unit.most_rows or MOST_EACH, MOST_EACH)
 
 
 def _owner(domain: Domain, number: int) -> Any:
-    if isinstance(domain, IntDomain):
+    if isinstance(domain, (IntDomain, TimeDomain)):
         low = domain.lower if domain.lower is not None else 0
         return low + number if domain.upper is None else min(low + number, domain.upper)
     if isinstance(domain, CategoryDomain):
         return number % len(domain.categories)
+    if isinstance(domain, BoolDomain):
+        return bool(number % 2)
     return str(number)
 
 

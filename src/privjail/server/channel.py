@@ -25,7 +25,7 @@ PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Jail:
+class JailAddress:
     """The address of a jail, and the certificates of both sides. Without a certificate, TLS is not used."""
 
     address: str

@@ -11,6 +11,7 @@ import ipaddress
 import os
 import resource
 import socket
+import stat
 import threading
 import time
 from collections import defaultdict
@@ -115,13 +116,25 @@ def _connections(port: int) -> dict[Peer, int]:
 
 
 def _duplicate(number: int) -> socket.socket:
-    """A duplicate of the socket: it stays this connection even if gRPC closes its descriptor and reuses the number."""
+    """A duplicate of the socket: it stays this connection even if gRPC closes its descriptor and reuses the number.
+
+    Only sockets are duplicated. To close any descriptor of a file drops all locks that the process has on it: after
+    that SQLite takes the ledger for unused, and another process that ends would remove its log.
+    """
+    if not _is_socket(number):
+        raise OSError("not a socket")
     mine = os.dup(number)
+    if not _is_socket(mine):  # a file has taken the number meanwhile: its copy stays open, for the sake of its locks
+        raise OSError("not a socket any more")
     try:
         return socket.socket(fileno=mine)
     except BaseException:
         os.close(mine)
         raise
+
+
+def _is_socket(number: int) -> bool:
+    return stat.S_ISSOCK(os.fstat(number).st_mode)
 
 
 def _ends(connection: socket.socket) -> tuple[int, Peer]:

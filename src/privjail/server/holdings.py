@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from privjail.engines.choice import AUTO, IN_MEMORY, check_engine, choose
+from privjail.engines.choice import AUTO, check_engine, choose, in_memory
 from privjail.engines.coins import Coins
 from privjail.engines.engine import Engine
 from privjail.errors import PlanError
@@ -35,9 +37,10 @@ class Holdings:
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self.options = options or EngineOptions()
-        self.frames: dict[Source, Any] = {}  # what Polars holds
+        # What Polars holds. Rows that were replaced by an update go with the last plan that rests on them.
+        self.frames: MutableMapping[Source, Any] = WeakKeyDictionary()
         self.coins = Coins()  # of random samples: the same for all sessions
-        self._held_by: dict[Source, str] = {}
+        self._held_by: MutableMapping[Source, str] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
     def engine(self, cache_bytes: int) -> Engine:
@@ -76,12 +79,12 @@ class Holdings:
         from privjail.catalogue.ingest import domains_of
         from privjail.engines.files import in_polars
 
-        source = Source(Dataset(name, name, tuple(domains_of(files).items()), entry.unit))
+        source = Source(Dataset(name, name, tuple(domains_of(files).items()), entry.unit, epoch=entry.epoch))
         engine = choose(entry.engine or self.options.engine, size)
         held: Any = files
         if engine == "polars":
             held = in_polars(files, source.dataset)
-            held = held.lazy().collect() if size <= IN_MEMORY else held
+            held = held.lazy().collect() if size <= in_memory() else held
         self._hold(source, held, engine)
         return source
 
@@ -99,7 +102,7 @@ class Holdings:
         check_engine("duckdb")
         from privjail.engines.sql.duckdb import DuckDBStore, open_database
 
-        return DuckDBStore(open_database(self.options.memory), self.options.seconds)
+        return DuckDBStore(open_database(self.options.memory), self.options.seconds, WeakKeyDictionary())
 
     @cached_property
     def _spark(self) -> Any:

@@ -29,6 +29,7 @@ class Limits:
     memory_bytes: int = 8 * 2**30  # all sessions together, without the data sets: see memory.py
     work_bytes_per_request: int = 512 * 2**20  # values that are held at once; at most a quarter of all_work_bytes
     columns_at_once: int = 256  # columns that are needed at the same time to compute another one
+    grown_at_once: int = 16  # rows that joins make of one row of the data, where persons are not computed one by one
     grid_bits: int = 8_192  # how fine the grid of a value can be
     asks_per_request: int = 1_000
     elements_per_request: int = 1_000_000  # in all answers of a request together
@@ -74,7 +75,7 @@ class Limits:
         """For computed columns and selections of one session."""
         return min(self.cache_bytes_per_session, self.all_cache_bytes // 4)
 
-    def check(self, what: str, amount: int, most: int) -> None:
+    def check(self, what: str, amount: int, most: int, do: str | None = None) -> None:
         if amount > most:
             shown = amount if amount < 10**12 else "far too much"
-            raise LimitError(f"{what}: {shown} is over this jail's limit of {most}")
+            raise LimitError(f"{what}: {shown} is over this jail's limit of {most}", do=do)

@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import threading
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -25,18 +22,7 @@ from privjail.server.limits import Busy, Limits
 
 LEAST = 64 * 2**20  # bytes: the smallest limit that a curator may set
 CHUNK = 2**20  # bytes by which the share of a session grows
-CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def of_machine() -> int:
-    """The memory that this process may use: the smallest limit of the machine, the container and the process."""
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for path in CGROUPS:
-        with suppress(OSError, ValueError):
-            found.append(int(Path(path).read_text()))
-    own, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return min([*found, own]) if own != resource.RLIM_INFINITY else min(found)
 
 
 def parsed(text: str) -> int:
@@ -87,22 +73,29 @@ class Memory:
                 del self._at_work[user]
 
     def make_room(self, session: Any, others: list[Any]) -> None:
-        """Set the size of a session's cache; to make room, drop the caches of idle sessions, the oldest first."""
+        """Set the size of a session's cache; to make room, drop the caches of idle sessions, the oldest first.
+
+        A session that runs a request may fill its cache up to its limit. One whose request waits holds what it held:
+        counted like one that runs, fifty waiting requests would drop every cache as soon as it is idle. Where sessions
+        are many, each that starts takes a quarter of what is left, so that those beside it keep theirs.
+        """
         limits = self._limits
         share, own = limits.all_cache_bytes, limits.cache_bytes
+        least = share // 16
         if (1 + len(others)) * own <= share:
             return
-        used = {each: each.engine.cache.limit if each.lock.locked() else each.engine.cache.used for each in others}
-        for each in sorted(others, key=lambda other: other.used):
-            if sum(used.values()) + own <= share:
-                break
-            if each.lock.acquire(blocking=False):
+        used = {each: each.engine.cache.limit if each.running else each.engine.cache.used for each in others}
+        room = share - sum(used.values())
+        for each in sorted(others, key=lambda other: other.used) if room < least else ():
+            if used[each] and each.lock.acquire(blocking=False):
                 try:
                     each.forget_computed()
-                    used[each] = 0
+                    room += used[each]
                 finally:
                     each.lock.release()
-        session.engine.cache.limit = max(share // 16, min(own, share - sum(used.values())))
+            if room >= least:
+                break
+        session.engine.cache.limit = max(least, min(own, room // 4))
 
 
 def resident() -> int:

@@ -78,12 +78,13 @@ def label(text: str) -> str:
 
 
 def gauges(service: Any) -> list[str]:
-    """What was spent of each data set, and how many requests wait and run."""
+    """What was spent of each data set, how many requests wait and run, how many data sets are in memory."""
     state = service.ledger.state
     waiting, running = service.workers.busy()
     lines = ["# TYPE privjail_waiting gauge", f"privjail_waiting {waiting}"]
     lines += ["# TYPE privjail_running gauge", f"privjail_running {running}"]
     lines += ["# TYPE privjail_ledger_entries gauge", f"privjail_ledger_entries {service.ledger.entries}"]
+    lines += ["# TYPE privjail_held_datasets gauge", f"privjail_held_datasets {len(service.catalogue.frames)}"]
     lines += ["# TYPE privjail_spent gauge", "# TYPE privjail_budget gauge"]
     for name, entry in list(state.datasets.items()):
         scope = ("dataset", "", name)

@@ -41,6 +41,7 @@ from privjail.server.wire.decode import parse
 from privjail.server.wire.rpc import grpc
 
 log = logging.getLogger("privjail.jail")
+IDLE_LEASES = 300.0  # seconds without a charge after which leases end
 LONGEST = 1800  # characters of each part of an error: the whole error must fit into one header
 STATUS = {Busy: grpc.StatusCode.UNAVAILABLE, InternalError: grpc.StatusCode.INTERNAL,
           EngineFailed: grpc.StatusCode.INTERNAL}  # fmt: skip
@@ -281,16 +282,30 @@ class Sweeper:
     """Ends idle sessions and streams, and frees their memory."""
 
     def __init__(self, sessions: Sessions, streams: Streams) -> None:
-        self._sessions, self._streams, self._before = sessions, streams, 0
+        self._sessions, self._streams, self._ended = sessions, streams, 0
 
     def sweep(self) -> None:
         self._sessions.sweep()
         self._sessions.free_some()
         self._streams.sweep()
-        now = len(self._sessions)
-        if now < self._before:
+        ended = self._sessions.ended
+        if ended != self._ended:
             gc.collect()  # plans contain reference cycles, which reference counting does not free
-        self._before = now
+            gc.collect()  # what side tables held for those plans
+        self._ended = ended
+
+
+class IdleLeases:
+    """Ends leases when nothing was charged between two looks: a loss of power then forfeits nothing."""
+
+    def __init__(self, ledger: DurableLedger) -> None:
+        self._ledger, self._seen = ledger, -1
+
+    def look(self) -> None:
+        now = self._ledger.state.releases
+        if now == self._seen:
+            self._ledger.end_leases()
+        self._seen = now
 
 
 @dataclass
@@ -322,6 +337,10 @@ class Running:
             self.metrics.shutdown()
             self.metrics.server_close()
         self.handler.security.write("stopped")
+        try:
+            self.service.ledger.end_leases()
+        except DPError as e:  # a ledger that cannot be written: they stay open, as after a kill
+            log.error("leases could not be ended: %s", e.what)
         self.service.ledger.close()
 
 
@@ -375,6 +394,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
         Periodic(min(30.0, limits.idle_seconds / 4), sweeper.sweep),
         Periodic(0.5, end_half_open),
         Periodic(options.alert_seconds, alerts.look),
+        Periodic(IDLE_LEASES, IdleLeases(ledger).look),
     ]
     security.write("started", port=port)
     return Running(server, service, port, handler, periodic, metrics)

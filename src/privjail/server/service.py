@@ -10,6 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 from privjail.budget.blocks import Block
@@ -19,6 +20,7 @@ from privjail.errors import DPError, EngineFailed, InternalError, PlanError
 from privjail.mechanisms.noise import Noise
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Lit, Node, children, inputs_first
+from privjail.plan.node_table import NodeTable
 from privjail.plan.value import Value
 from privjail.release import Query, ReleaseGate
 from privjail.server import work
@@ -27,12 +29,12 @@ from privjail.server.deadline import Deadline, TimeUp
 from privjail.server.examples import example
 from privjail.server.ledger.charging import Charging, Denominators, Progress
 from privjail.server.ledger.events import texts
-from privjail.server.ledger.ledger import DurableLedger, dataset_of
+from privjail.server.ledger.ledger import DurableLedger, Outdated, dataset_of
 from privjail.server.ledger.room import Room
 from privjail.server.limits import Busy, LimitError, Limits
 from privjail.server.metrics import Metrics
 from privjail.server.noise_floor import check_noise
-from privjail.server.sessions import Session, Sessions
+from privjail.server.sessions import Session, SessionError, Sessions
 from privjail.server.wire import decode, encode, facts
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.workers import Workers
@@ -75,6 +77,7 @@ class Service:
 
     def describe(self, request: pb.DescribeRequest, user: str) -> pb.Dataset:
         self.sessions.get(request.session, user)
+        self.ledger.refresh()  # what is opened is the newest epoch
         with self.workers.place(user):  # it may have to be loaded
             source = self.catalogue.source(decode.text(request.name), user)
         reply = facts.to_wire(source.dataset, self._notion(request.name))
@@ -114,8 +117,8 @@ class Service:
         progress = Progress(deadline)
         # The worker comes last: a request that waits for another one of its session must not hold a worker.
         with self._slot(user), self._once(user, request.request), session.lock, self.workers.place(user):
-            self.sessions.make_room(session)
             try:
+                self.sessions.make_room(session)
                 return deadline.run(lambda: self._released(session, user, request, progress))
             except TimeUp:
                 session.forget_computed()  # the computation may have been interrupted anywhere
@@ -128,6 +131,7 @@ class Service:
             except RecursionError:
                 raise LimitError("the plan is nested too deeply for its distance to be derived") from None
             finally:
+                session.running = False
                 self.sessions.memory.give_back(user, progress.reserved)
 
     def _released(self, session: Session, user: str, request: pb.ReleaseRequest, progress: Progress) -> pb.ReleaseReply:
@@ -135,6 +139,8 @@ class Service:
             with progress.deadline.shield():
                 return self.catalogue.source(decode.text(name), user)
 
+        if not all(map(self.catalogue.newest, session.sources)):
+            raise self._outdated(session)
         new = session.take(request.nodes, source)
         try:
             asks = [self._ask(session, ask) for ask in request.asks]
@@ -153,6 +159,14 @@ class Service:
         if session.pending_free:
             self._to_free.append(session)
         return reply
+
+    def _outdated(self, session: Session) -> SessionError:
+        """End a session whose plans rest on rows that were replaced: its client sends them again, for the new ones.
+
+        Other sessions of that kind are ended, too, so that the old rows can be freed.
+        """
+        self.sessions.end(session, lambda each: not all(map(self.catalogue.newest, list(each.sources))))
+        return SessionError("the data was updated", do="connect again")
 
     def free_some(self) -> None:
         """Work that can wait until an answer has been sent."""
@@ -193,7 +207,8 @@ class Service:
     ) -> pb.ReleaseReply:
         number, deadline = request.request.hex(), progress.deadline
         caps, block = _caps(request), decode.block(request)
-        digest = _digest(asks, caps, block)
+        epochs = _epochs(session, asks)
+        digest = _digest(asks, caps, block, timeless=any(epoch > 1 for _, epoch in epochs))
         with deadline.shield():
             kept = self.ledger.earlier(user, number, digest)
         if kept is not None:
@@ -208,12 +223,14 @@ class Service:
         room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(
-            self.ledger, user, number, digest, words, caps, room, self.limits, self.denominators, progress
+            self.ledger, user, number, digest, words, caps, room, epochs, self.limits, self.denominators, progress
         )
         try:
             answers = ReleaseGate(session.engine, ledger, self.noise, None).release(asks, block)  # type: ignore[arg-type]
         except TimeUp:
             raise
+        except Outdated:  # between the building of the plan and its charge, which was not made
+            raise self._outdated(session) from None
         except BaseException as e:  # an engine's panic is no Exception
             if deadline.fired and not isinstance(e, DPError):
                 raise TimeUp from None  # a library on the way may have turned TimeUp into another error
@@ -277,9 +294,31 @@ def _caps(request: pb.ReleaseRequest) -> dict[str, Cost]:
     return caps
 
 
-def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None) -> str:
-    """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes."""
-    spelled = repr([(ask.value.name, ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
+_TIMELESS: NodeTable[bytes] = NodeTable()
+
+
+def _timeless_name(node: Node) -> str:
+    """The name that a node would have if all data sets were in their first epochs."""
+    for each in inputs_first((node,), children, _TIMELESS.__contains__):
+        _TIMELESS[each] = each.timeless() if isinstance(each, Source) else each.digest_if(_TIMELESS.__getitem__)
+    return _TIMELESS[node].hex()
+
+
+def _epochs(session: Session, asks: list[Query]) -> list[tuple[str, int]]:
+    """The data sets that a request reads, with their epochs. Where all are first ones: those that its session knows."""
+    if all(source.dataset.epoch == 1 for source in session.sources):
+        return [(source.dataset.name, 1) for source in session.sources]
+    values: list[Node] = [ask.value for ask in asks]
+    return [(s.dataset.name, s.dataset.epoch) for s in inputs_first(values, children) if isinstance(s, Source)]
+
+
+def _digest(asks: list[Query], caps: dict[str, Cost], block: Block | None, timeless: bool = False) -> str:
+    """A hash of what a request asks for. It does not depend on the numbers that the client gave its nodes.
+
+    Nor does it depend on epochs: a request that comes again after an update gets the answer that was kept for it.
+    """
+    name = _timeless_name if timeless else attrgetter("name")
+    spelled = repr([(name(ask.value), ask.mechanism) for ask in asks]) + repr(sorted(caps.items()))
     spelled += "" if block is None else repr(block)
     return hashlib.sha256(spelled.encode()).hexdigest()
 

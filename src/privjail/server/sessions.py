@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from weakref import ref
 
 from privjail.engines.engine import Engine
-from privjail.errors import DPError
+from privjail.errors import DPError, PlanError
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
 from privjail.server import weigh
 from privjail.server.limits import LimitError, Limits
@@ -37,10 +38,12 @@ class Session:
         self._engine = engine
         self.engine = engine()
         self.nodes: dict[int, Node] = {}
+        self.sources: set[Source] = set()  # the data sets that its nodes rest on
         self.pending_free: list[Node] = []  # nodes whose numbers were freed
         self.held = Held(user)
         self.used = time.monotonic()
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # held also while a request of this session waits for a worker
+        self.running = False  # whether a request of this session has a worker
 
     def take(self, messages: Iterable[pb.Node], source: Callable[[str], Node]) -> list[int]:
         """Build the nodes of a request: all of them, or none. Returns the numbers that are new.
@@ -69,9 +72,7 @@ class Session:
         """The nodes of a message, each of which may refer to those before it."""
         limits, held = self.limits, self.held
         if message.kind == "source":
-            if len(message.fields) != 1 or message.fields[0].WhichOneof("value") != "dataset" or message.count > 1:
-                raise decode.Malformed("a source is a data set's name")
-            yield source(message.fields[0].dataset)
+            yield self._source(message, source)
             return
         cls, several = decode.nodes(message, self.nodes.get)
         by_columns, on_grids = cls in (Tally, Sort), cls in weigh.ON_ONE_GRID
@@ -88,6 +89,20 @@ class Session:
                     self._make_room(bytes_)
                 held.add(built, bytes_)
             yield built
+
+    def _source(self, message: pb.Node, source: Callable[[str], Node]) -> Node:
+        """A data set by its name. With the name of its facts, as its client knows them, these must still be true."""
+        parts = [field.WhichOneof("value") for field in message.fields]
+        if parts not in (["dataset"], ["dataset", "text"]) or message.count > 1:
+            raise decode.Malformed("a source is a data set's name")
+        found = source(message.fields[0].dataset)
+        assert isinstance(found, Source)
+        if len(parts) == 2 and message.fields[1].text != found.timeless().hex():
+            raise PlanError(
+                f"the schema of {found.dataset.name!r} has changed since you opened it", do="open it again, and go on"
+            )
+        self.sources.add(found)
+        return found
 
     def _has_room(self, bytes_: int) -> bool:
         """Whether one more node is within the limits. The session's share of the memory grows as needed."""
@@ -176,6 +191,7 @@ class Sessions:
         self._limits, self._engine = limits, engine
         self.memory = Memory(limits)
         self._open: dict[bytes, Session] = {}
+        self.ended = 0  # how many have ended so far
         self._lock = threading.Lock()
 
     def open(self, user: str) -> bytes:
@@ -197,7 +213,8 @@ class Sessions:
             return session
 
     def make_room(self, session: Session) -> None:
-        """Give a session room in the cache."""
+        """Give a session, whose request is about to run, room in the cache."""
+        session.running = True  # first: another one that starts now must count this one
         with self._lock:
             others = [each for each in self._open.values() if each is not session]
         self.memory.make_room(session, others)
@@ -205,15 +222,26 @@ class Sessions:
     def close(self, number: bytes, user: str) -> None:
         self.get(number, user)
         with self._lock:
-            self._open.pop(number, None)
+            self._remove([number])
+
+    def _remove(self, numbers: Iterable[bytes]) -> None:
+        self.ended += sum(self._open.pop(number, None) is not None for number in numbers)
+
+    def end(self, mine: Session, ended: Callable[[Session], bool]) -> None:
+        """End this session, and others that no request uses now. Clients open new ones and send their plans again."""
+        with self._lock:
+            self._remove(
+                number
+                for number, session in list(self._open.items())
+                if session is mine or not session.lock.locked() and ended(session)
+            )
 
     def sweep(self) -> int:
         """End the sessions that were idle for too long. Returns how many."""
         old = time.monotonic() - self._limits.idle_seconds
         with self._lock:
             ended = [n for n, s in self._open.items() if s.used < old and not s.lock.locked()]
-            for number in ended:
-                del self._open[number]
+            self._remove(ended)
         return len(ended)
 
     def free_some(self) -> None:
@@ -226,6 +254,13 @@ class Sessions:
                     session.pending_free.clear()
                 finally:
                     session.lock.release()
+
+    def freeze_imports(self) -> None:
+        """Spare the collector what was imported, if no session was opened yet: frozen rows would never be freed."""
+        with self._lock:
+            if not self._open and not self.ended:
+                gc.collect()
+                gc.freeze()
 
     def __len__(self) -> int:
         with self._lock:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from privjail.errors import DPError
+
+#: A name of a host: letters, digits, - and _ between dots; the first part may stand for any.
+NAME = re.compile(r"(\*\.)?\w([\w-]{0,61}\w)?(\.\w([\w-]{0,61}\w)?)*\.?", re.ASCII)
 
 
 def _crypto() -> Any:
@@ -65,10 +69,12 @@ def _host(x509: Any, host: str) -> Any:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         pass
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        raise DPError(f"{host!r} is no host name", do="write international names as xn--…") from None
+    if len(host) > 253 or not NAME.fullmatch(host):
+        raise DPError(
+            f"{host[:100]!r} is no host name",
+            do="give a name or an address alone, without port or https://; international names as xn--…",
+        )
+    return x509.DNSName(host)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,7 +4,9 @@ Only public facts are used: the sizes of vectors, the largest lengths of their n
 the same time (``evaluation`` in plan/value.py, which the engine follows). The number of rows is private, so memory that
 grows with it is not counted here. It is bounded in another way: columns are computed for so few rows at a time that
 some tens of megabytes hold them (engines/polars/columns.py), and a plan that needs more than ``columns_at_once`` is
-refused.
+refused. Rows that joins and appended tables make, up to 256 of one row of the data, are computed for so few persons at
+a time that they fit (engines/polars/by_person.py). Where that is impossible, because a slice or a window looks at
+rows of several persons, at most ``grown_at_once`` of them may be made of one row.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privjail.plan.expr import Expr, column_steps, held_at_once
+from privjail.plan.growth import growth
 from privjail.plan.node import Node, children, inputs_first
 from privjail.plan.node_table import NodeTable
-from privjail.plan.value import Value, evaluation
+from privjail.plan.value import Value, evaluation, inputs_of
 from privjail.release import Query
 from privjail.server.limits import LimitError, Limits
 
@@ -37,7 +40,19 @@ def check(asks: Sequence[Query], nodes: int, limits: Limits) -> int:
         large = [ask.value for ask in asks if steps_below(ask.value) > limits.columns_at_once]
         widest = max([columns_held(value) for value in large], default=0)
         limits.check("columns that a request needs at the same time", widest, limits.columns_at_once)
+    limits.check(
+        "rows that are made of one row of the data, and held as a whole for slices or windows, or without a person",
+        max([held_growth(ask.value) for ask in asks], default=1),
+        limits.grown_at_once,
+        do="keep fewer rows of each person before the join, .groupby(person).head(k); or do not slice what was joined",
+    )
     return needed
+
+
+def held_growth(value: Value) -> int:
+    """The most rows of one row of the data that are held as a whole, for any count or sum below a value."""
+    leaves = [growth(node) for node in inputs_first((value,), inputs_of) if not node.inputs]
+    return max([each.most for each in leaves if not each.owned], default=1)
 
 
 def bytes_of_values(asks: Sequence[Query]) -> int:

@@ -30,7 +30,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit
 from privjail.plan.rows import Rows
 from privjail.release import Query
-from privjail.statistics.mean import CentredColumn
+from privjail.statistics.mean import CentredColumn, checked_ddof
 
 
 class Unit:
@@ -105,6 +105,7 @@ class Released:
 
 def covariances(rows: Rows, columns: Mapping[Any, Expr], eps: Any, ddof: int = 1) -> Table:
     """The covariance of each two columns, and of each with itself; equal shares of eps for all sums."""
+    ddof = checked_ddof(ddof)
     released = _released(rows, columns, eps, squares=False)
     found: Table = {
         names: pair.answer(pair.covariance(released.known, ddof), released, covariance, ddof, 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from privjail import records, session
@@ -71,6 +72,14 @@ def _missing_alike(expr: Expr) -> Expr:
     while isinstance(expr, Clip) or isinstance(expr, Cast) and expr.to == "Float64" and is_number(expr.a.domain):
         expr = expr.a
     return expr
+
+
+def checked_ddof(ddof: Any) -> Any:
+    """What is taken off the number of rows, before anything is paid."""
+    is_number = isinstance(ddof, Real) and not isinstance(ddof, bool)
+    if not (is_number and abs(ddof) < 2**32):
+        raise PlanError(f"ddof is a number that is taken off the number of rows, not {ddof!r:.40}", do="ddof=1")
+    return ddof
 
 
 def parts_of(sums: Query, counts: Query, total: float, count: float) -> Parts:

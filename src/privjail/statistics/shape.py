@@ -19,6 +19,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.release import Query
 from privjail.statistics.correlation import Unit
+from privjail.statistics.mean import checked_ddof
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def power_sums(rows: Rows, expr: Expr, order: int, eps: Any) -> Powers:
 
 def sem(rows: Rows, expr: Expr, eps: Any, ddof: int = 1) -> Answer:
     """The standard error of the mean."""
+    ddof = checked_ddof(ddof)
     powers = power_sums(rows, expr, 2, eps)
     mean, square = powers.means
     found = math.sqrt(max(square - mean * mean, 0.0) / max(powers.count - ddof, 1.0))

@@ -14,12 +14,12 @@ from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
 from privjail.plan.rows import Rows
 from privjail.release import Query
-from privjail.statistics.mean import CentredColumn, parts_of
+from privjail.statistics.mean import CentredColumn, checked_ddof, parts_of
 
 
 def variance(rows: Rows, expr: Expr, eps: Any, ddof: int = 1) -> Answer:
     """The variance of a column; each of its three parts gets a third of eps."""
-    c = CentredColumn(rows, expr)
+    c, ddof = CentredColumn(rows, expr), checked_ddof(ddof)
     share = Laplace(amount(eps) / 3)
     asks = [Query(Tally(rows, (), v), share) for v in (c.square(), c.deviation(), c.present())]
     squares, total, count = session.release(asks)

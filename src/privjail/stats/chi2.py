@@ -14,16 +14,18 @@ import numpy
 from privjail.budget.amounts import amount
 from privjail.stats.draws import Array, laplace, normal
 from privjail.stats.result import Independence
+from privjail.stats.words import chi2_called
 
 DRAWS = 2_000
 LEAST = 5.0  # expected rows in each cell, beyond the noise
 
 
-def chi2_test(df: Any, a: str, b: str, *, eps: Any) -> Independence:
+def chi2_test(df: Any, a: Any = None, b: Any = None, *, eps: Any = None) -> Independence:
     """Whether two columns with finitely many values depend on each other, from one release of their table.
 
     >>> result = stats.chi2_test(df, "sex", "ward", eps=1)
     """
+    chi2_called(df, a, b, eps)
     counts = df.groupby([a, b]).size()
     scale = float(counts._value.joint.l1) / float(amount(eps))
     found = counts.reveal(eps=eps)

@@ -19,6 +19,7 @@ from privjail.errors import PlanError
 from privjail.plan.domain import BoolDomain, Numeric
 from privjail.stats.draws import Array, laplace, normal
 from privjail.stats.result import Comparison
+from privjail.stats.words import ab_called, ttest_called
 from privjail.together import several
 
 DRAWS = 20_000
@@ -26,11 +27,14 @@ FEWEST = 10.0  # rows of a group, beyond the noise of its count
 
 
 @several
-def ab_test(df: Any, outcome: str, *, by: str, eps: Any, confidence: float = 0.95, groups: Any = None) -> Comparison:
+def ab_test(
+    df: Any, outcome: str, by: str | None = None, *, eps: Any = None, confidence: float = 0.95, groups: Any = None
+) -> Comparison:
     """The rates of a true/false outcome in two groups, from one release of four counts.
 
     >>> result = stats.ab_test(df.assign(long=df["days"] > 7), "long", by="sex", eps=1)
     """
+    by = ab_called(df, outcome, by, eps)
     column = df[outcome]
     if not isinstance(column.domain, BoolDomain):
         raise PlanError(f"{outcome!r} is no true/false column", do="compare it first: df.assign(y=df['x'] > 3)")
@@ -61,11 +65,14 @@ def compare_rates(
 
 
 @several
-def ttest(df: Any, value: str, *, by: str, eps: Any, confidence: float = 0.95, groups: Any = None) -> Comparison:
+def ttest(
+    df: Any, value: str, by: str | None = None, *, eps: Any = None, confidence: float = 0.95, groups: Any = None
+) -> Comparison:
     """The means of a bounded column in two groups (Welch's t-test), from counts, sums and sums of squares.
 
     >>> result = stats.ttest(df, "cost", by="sex", eps=1)
     """
+    by = ttest_called(df, value, by, eps)
     domain = df[value].domain
     if not isinstance(domain, Numeric) or not domain.bounded:
         raise PlanError(

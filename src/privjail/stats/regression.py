@@ -10,7 +10,7 @@ from privjail.errors import PlanError
 from privjail.learn.base import classes_of, indicator
 from privjail.learn.spending import Spending
 from privjail.notebook import progress
-from privjail.numpy.array import product
+from privjail.numpy.arrays import product
 from privjail.numpy.elementwise import as_floats, constant, sigmoid
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.clip import Clip
@@ -22,6 +22,7 @@ from privjail.stats.coefficients import DRAWS, Noisy, clear_of_noise, intervals,
 from privjail.stats.design import Column, columns, known, own_units, scaled
 from privjail.stats.draws import Array, normal
 from privjail.stats.result import Regression
+from privjail.stats.words import formula
 
 ROUNDS = (0.125, 0.125, 0.25, 0.5)  # shares of the price of logistic regression's steps; the last one is what is told
 CURVES = 0.25  # the share of a step that pays for the second derivatives; the first ones get the rest
@@ -30,7 +31,14 @@ NEAR = 0.5  # how far the last one may, for its error to be that of a straight l
 
 
 def linear_regression(
-    df: Any, y: str, *, on: list[str], eps: Any = None, delta: Any = None, rho: Any = None, confidence: float = 0.95
+    df: Any,
+    y: str,
+    on: str | list[str] | None = None,
+    *,
+    eps: Any = None,
+    delta: Any = None,
+    rho: Any = None,
+    confidence: float = 0.95,
 ) -> Regression:
     """Least squares of a bounded number on other columns, from one release of all products of two columns.
 
@@ -41,8 +49,9 @@ def linear_regression(
     ['coefficient', 'low', 'high', 'pvalue']
     """
     _between(confidence)
-    df = known(df, [*on, y])
-    used, target = columns(df, list(on)), scaled(y, df[y]._expr)
+    y, names = formula(df, y, on)
+    df = known(df, [*names, y])
+    used, target = columns(df, names), scaled(y, df[y]._expr)
     spending = Spending.of(eps, delta, rho, df._rows)
     every = [each.expr for each in (*used, target)]
     value = VectorSum(df._rows, tuple(product(every[i], every[j]) for i, j in pairs(len(every))[0]))
@@ -77,7 +86,14 @@ def least_squares(
 
 
 def logistic_regression(
-    df: Any, y: str, *, on: list[str], eps: Any = None, delta: Any = None, rho: Any = None, confidence: float = 0.95
+    df: Any,
+    y: str,
+    on: str | list[str] | None = None,
+    *,
+    eps: Any = None,
+    delta: Any = None,
+    rho: Any = None,
+    confidence: float = 0.95,
 ) -> Regression:
     """Logistic regression of a column of two classes on others: log odds of the second class, or of True.
 
@@ -87,8 +103,9 @@ def logistic_regression(
     >>> table = stats.logistic_regression(df, "sex", on=["age", "days"], eps=1)
     """
     _between(confidence)
-    df = known(df, [*on, y])
-    used, target = columns(df, list(on)), df[y]._expr
+    y, names = formula(df, y, on)
+    df = known(df, [*names, y])
+    used, target = columns(df, names), df[y]._expr
     classes = classes_of(target)
     if len(classes) != 2:
         raise PlanError(f"{y!r} has {len(classes)} classes", do="compare it first: df.assign(y=df['x'] > 3)")

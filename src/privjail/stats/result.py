@@ -8,6 +8,11 @@ from typing import Any
 import numpy
 
 import pandas
+from privjail.errors import UnknownName
+
+
+def _no_statistic() -> UnknownName:
+    return UnknownName("a comparison has no statistic of a known law", do="use .difference, .interval and .pvalue")
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,14 @@ class Comparison:
     confidence: float
     pvalue: float
     reliable: bool  # False: too few rows for the noise; the interval is all that is possible, and the p-value 1
+
+    @property
+    def statistic(self) -> float:
+        """As scipy names it: there is none, since the error of the difference is simulated and has no standard law."""
+        raise _no_statistic()
+
+    def __iter__(self) -> Any:
+        raise _no_statistic()
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -76,6 +89,24 @@ class Regression:
         ends = [numpy.full(len(names), x) for x in (numpy.nan, -numpy.inf, numpy.inf, 1.0)]
         named = dict(zip(("coefficient", "low", "high", "pvalue"), ends, strict=True))
         return Regression(what, pandas.DataFrame(named, index=pandas.Index(names)), rows, confidence, False, bill)
+
+    def summary(self) -> Regression:
+        """The same: it prints as a table."""
+        return self
+
+    @property
+    def params(self) -> Any:
+        """The coefficients, as statsmodels names them."""
+        return self.table["coefficient"]
+
+    @property
+    def pvalues(self) -> Any:
+        """The p-values, as statsmodels names them."""
+        return self.table["pvalue"]
+
+    def conf_int(self) -> pandas.DataFrame:
+        """The two ends of each interval, as statsmodels names them."""
+        return self.table[["low", "high"]]
 
     @property
     def certificate(self) -> list[dict[str, Any]]:

@@ -119,12 +119,15 @@ class Synthesizer(Estimator):
         columns = ["marginal", "in_model", "noise_per_count", "noise_share", "beyond_noise"]
         self.errors_ = pandas.DataFrame(lines, columns=pandas.Index(columns)).set_index("marginal")
 
-    def sample(self, n: int | None = None, seed: int = 0) -> pandas.DataFrame:
-        """n made-up rows (by default about as many as there are). The seed draws rows of the model, never noise.
+    def sample(
+        self, n: int | None = None, seed: int = 0, *, random_state: int | None = None
+    ) -> pandas.DataFrame:  # fmt: skip
+        """n made-up rows (by default about as many as there are). The seed, or random_state, draws rows, never noise.
 
         Counts follow the model as closely as whole rows can; which row gets which value is shuffled.
         """
         self._need_fitted()
+        seed = seed if random_state is None else random_state
         n = self.n_rows_ if n is None else n
         if type(n) is not int or n < 1:
             raise PlanError("n is a whole number from 1")

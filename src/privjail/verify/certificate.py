@@ -24,6 +24,7 @@ from privjail.plan import domain as d
 from privjail.plan.cells import Cell, Draw, Partition
 from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, Node, children, inputs_first
+from privjail.plan.node_table import NodeTable
 from privjail.plan.rows import Rows
 from privjail.plan.value import Value
 from privjail.release import Query, where_charged
@@ -95,6 +96,13 @@ def of(ask: Query, notions: dict[Cell, Notion] | None = None) -> dict[str, Any]:
 
 def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dict[str, Any], dict[Any, int]]:
     """A certificate, and the number that each node has in it."""
+    text, numbers = written(ask, notions)
+    made: dict[str, Any] = json.loads(text)
+    return made, numbers
+
+
+def written(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[str, dict[Any, int]]:
+    """The same as JSON, put together from texts that were made once for each node: a jail certifies every release."""
     known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
     told = all(cell.root in known for cell in ask.value.cells)
     charges: list[Charge] | None = where_charged(ask, known.__getitem__) if told else None
@@ -102,15 +110,14 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
     value = writer.node(ask.value)
     charged = None if charges is None else [[writer.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
     mechanism, noise = _mechanism(ask.mechanism), ask.mechanism.certificate_noise(ask.value)
-    release = {"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}
-    made = {
-        "privjail certificate": VERSION,
-        "data sets": writer.datasets,
-        "nodes": writer.nodes,
-        "cells": writer.cells,
-        "release": release,
+    parts = {
+        "privjail certificate": str(VERSION),
+        "data sets": f"[{','.join(writer.datasets)}]",
+        "nodes": f"[{','.join(writer.nodes)}]",
+        "cells": _json(writer.cells),
+        "release": _json({"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}),
     }
-    return made, writer.numbers
+    return "{" + ",".join([f'"{name}":{text}' for name, text in parts.items()]) + "}", writer.numbers
 
 
 def _notion_of(root: Cell) -> Notion | None:
@@ -123,22 +130,28 @@ def _notion_of(root: Cell) -> Notion | None:
 
 
 class _Writer:
-    """Numbers data sets, nodes and cells, inputs first."""
+    """Numbers data sets, nodes and cells, inputs first. Data sets and nodes are written as JSON."""
 
     def __init__(self, notions: dict[Cell, Notion]) -> None:
         self._notions = notions
-        self.datasets: list[dict[str, Any]] = []
-        self.nodes: list[dict[str, Any]] = []
+        self.datasets: list[str] = []
+        self.nodes: list[str] = []
         self.cells: list[dict[str, Any]] = []
         self.numbers: dict[Any, int] = {}
         self._roots: dict[Cell, int] = {}
 
     def node(self, last: Node) -> int:
         for each in inputs_first((last,), _needs, self.numbers.__contains__):
-            fields = [self._source(each)] if isinstance(each, Source) else [self._field(f) for f in each.fields()]
-            claims = self._claims(each)
+            pieces = _texts(each)
+            if isinstance(each, Source):
+                inputs = [str(self._source(each))]
+            else:
+                inputs = [f'{{"node":{self.numbers[c]}}}' for c in children(each) if not isinstance(c, Lit)]
+            text = "".join([x for pair in zip(pieces, [*inputs, ""], strict=True) for x in pair])
+            if isinstance(each, (Rows, Value)):
+                text += ",".join([str(self.cell(cell)) for cell in each.cells]) + "]}}"
             self.numbers[each] = len(self.nodes)
-            self.nodes.append({"kind": type(each).kind, "fields": fields, "claims": claims})
+            self.nodes.append(text)
         return self.numbers[last]
 
     def _source(self, source: Source) -> int:
@@ -146,53 +159,9 @@ class _Writer:
         told: dict[str, Any] = {"kind": None if notion is None else name_of(notion)}
         if isinstance(notion, RenyiDP):
             told["order"] = str(notion.order)
-        public = facts(source.dataset)
-        self.datasets.append({"name": source.dataset.name, **public, "schema": schema_hash(public), "notion": told})
+        self.datasets.append(f'{{"name":{_json(source.dataset.name)},{_described(source)},"notion":{_json(told)}}}')
         self._roots.setdefault(source.cells[0], len(self.datasets) - 1)
         return len(self.datasets) - 1
-
-    def _field(self, value: Any) -> Any:
-        match value:
-            case Lit():
-                return {"literal": [value.type_, value.spelling]}
-            case Node():
-                return {"node": self.numbers[value]}
-            case Fraction():
-                return {"fraction": str(value)}
-            case tuple():
-                return [self._field(each) for each in value]
-            case None | int() | str():
-                return value
-        return str(value)  # a label
-
-    def _claims(self, each: Node) -> dict[str, Any]:
-        match each:
-            case Rows():
-                return {
-                    "distance": _number(each.distance.value),
-                    "factor": _number(each.factor),
-                    "cap": _number(each.cap),
-                    "edits": _number(each.edits),
-                    "inserted": _number(each.lineage.inserted),
-                    "deleted": _number(each.lineage.deleted),
-                    "most": each.most,
-                    "cells": self._cells(each.cells),
-                }
-            case Expr():
-                return {"domain": domain(each.domain)}
-            case Value():
-                return {
-                    "distance": _number(each.joint.linf),
-                    "size": each.joint.size,
-                    "grid": str(each.grid),
-                    "capped": bool(each.has_constant_bound),
-                    "monotone": bool(each.monotone),
-                    "cells": self._cells(each.cells),
-                }
-        return {}
-
-    def _cells(self, cells: tuple[Cell, ...]) -> list[int]:
-        return [self.cell(cell) for cell in cells]
 
     def cell(self, cell: Cell) -> int:
         for each in cell.path():
@@ -215,6 +184,72 @@ class _Writer:
         return self.numbers[cell]
 
 
+_TEXTS: NodeTable[tuple[str, ...]] = NodeTable()
+MOST_TEXTS, LONGEST_TEXT = 8_192, 4_096  # kept: at most 32 MiB
+HOLE = '{"node":null}'  # no text in a program reads so in JSON: its quotation marks have a backslash
+
+
+def _texts(each: Node) -> tuple[str, ...]:
+    """What certificates say of a node, cut where the numbers of its inputs stand, and before the list of its cells."""
+    known = _TEXTS.get(each)
+    if known is None:
+        fields = [{"node": None}] if isinstance(each, Source) else [_field(f) for f in each.fields()]
+        text = _json({"kind": type(each).kind, "fields": fields, "claims": _claims(each)})
+        if isinstance(each, (Rows, Value)):
+            text = text.removesuffix("}}") + ',"cells":['
+        known = tuple(text.split(HOLE))
+        if len(text) <= LONGEST_TEXT:
+            if len(_TEXTS) >= MOST_TEXTS:
+                _TEXTS.clear()
+            _TEXTS[each] = known
+    return known
+
+
+_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _field(value: Any) -> Any:
+    """A field of a node; its number in a certificate is left open."""
+    match value:
+        case Lit():
+            return {"literal": [value.type_, value.spelling]}
+        case Node():
+            return {"node": None}
+        case Fraction():
+            return {"fraction": str(value)}
+        case tuple():
+            return [_field(each) for each in value]
+        case None | int() | str():
+            return value
+    return str(value)  # a label
+
+
+def _claims(each: Node) -> dict[str, Any]:
+    """The facts that the library derived; the cells are added for each certificate, as they have numbers."""
+    match each:
+        case Rows():
+            return {
+                "distance": _number(each.distance.value),
+                "factor": _number(each.factor),
+                "cap": _number(each.cap),
+                "edits": _number(each.edits),
+                "inserted": _number(each.lineage.inserted),
+                "deleted": _number(each.lineage.deleted),
+                "most": each.most,
+            }
+        case Expr():
+            return {"domain": domain(each.domain)}
+        case Value():
+            return {
+                "distance": _number(each.joint.linf),
+                "size": each.joint.size,
+                "grid": str(each.grid),
+                "capped": bool(each.has_constant_bound),
+                "monotone": bool(each.monotone),
+            }
+    return {}
+
+
 def _needs(each: Node) -> list[Node]:
     """What must be numbered before a node: its inputs, and what the partitions of its cells are made of."""
     if isinstance(each, Source):
@@ -228,6 +263,18 @@ def _needs(each: Node) -> list[Node]:
                 elif isinstance(step.partition, Draw):
                     found.append(step.partition.rows)
     return found
+
+
+_DESCRIBED: NodeTable[str] = NodeTable()
+
+
+def _described(source: Source) -> str:
+    """The public facts of a data set and their hash, as members of a JSON object."""
+    text = _DESCRIBED.get(source)
+    if text is None:
+        public = facts(source.dataset)
+        text = _DESCRIBED[source] = _json({**public, "schema": schema_hash(public)})[1:-1]
+    return text
 
 
 def facts(dataset: Dataset) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from html.parser import HTMLParser
@@ -242,6 +243,10 @@ def test_only_listed_files_can_be_drafted(jail):
     (jail / "data" / "link.csv").symlink_to(jail / "census.csv")
     with console(jail / "jail", "--data", str(jail / "data")) as url:
         maria = login(jail, url)
+        (jail / "data" / os.fsdecode(b"caf\xe9.csv")).write_text("age\n1\n")  # red before: no page of schemas at all
+        for text in ("[" * 100_000, '{"age": 1, "age": 2}', '{"age": ' + "9" * 5000 + "}"):
+            told = maria.post("/schema/check", file="a.csv", schema=text)
+            assert told.status_code == 200 and "the schema is not valid JSON" in told.text
         assert "a.csv" in maria.get("/schema").text and "link.csv" not in maria.get("/schema").text
         drafted = maria.post("/schema/draft", file="a.csv")
         assert drafted.status_code == 200 and "Int64" in drafted.text

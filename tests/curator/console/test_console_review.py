@@ -26,6 +26,7 @@ def jail(tmp_path):
         [7],
         "pure",
         (None, 1),
+        overlap_reason="a test",
     )
     (tmp_path / "maria.privjail").write_text(json.dumps({"token": add(folder, "maria")}))
     return tmp_path

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -39,8 +38,7 @@ def console(
     Log in with the token of a connection file. The first curator: privjail user add NAME --role curator.
     """
     try:
-        import uvicorn
-
+        from privjail.curator.cli.web import serve
         from privjail.curator.console.app import Options, build
         from privjail.curator.console.oidc import read_provider
     except ModuleNotFoundError as missing:
@@ -62,52 +60,14 @@ def console(
     own = folder.config["address"].split(",")[0].rpartition(":")[0].strip("[]").lower()
     hosts = {*LOOPBACK, host.lower(), own, *(n.lower() for n in name or ())} - {"0.0.0.0", "::"}
     app = build(folder, Options(tuple(sorted(hosts)), write, not insecure_loopback, data and data.resolve(), provider))
-    files: dict[str, Any] = {}
+    files: tuple[Path, Path] | None = None
     if not insecure_loopback:
         shown = jail / "server.pem"
         if certificate is None and not shown.is_file():
             raise DPError("this jail has an older layout", do=f"privjail upgrade --jail {jail}")
-        files = {"ssl_certfile": str(certificate or shown), "ssl_keyfile": str(key or shown)}
-    config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", access_log=False, server_header=False, date_header=False,
-        proxy_headers=False, timeout_keep_alive=10, limit_concurrency=100, h11_max_incomplete_event_size=32_768,
-        timeout_graceful_shutdown=5, lifespan="off", **files,
-    )  # fmt: skip
-    _announcing()(config).run()
+        files = (certificate or shown, key or shown)
+    serve("console", app, host, port, files)
     folder.ledger.close()
-
-
-def _announcing() -> type:
-    import uvicorn
-
-    class Announcing(uvicorn.Server):
-        """Says on which port it listens, as soon as it does, and takes up new certificates."""
-
-        _read: tuple[Any, ...] = ()
-
-        def _mark(self) -> tuple[Any, ...]:
-            files = (self.config.ssl_certfile, self.config.ssl_keyfile)
-            return tuple((s.st_mtime_ns, s.st_ino, s.st_size) for s in (os.stat(f) for f in files if f))
-
-        async def on_tick(self, counter: int) -> bool:
-            if self.config.ssl is not None and counter % 10 == 0:  # once a second
-                try:
-                    if self._mark() != self._read:
-                        self.config.ssl.load_cert_chain(self.config.ssl_certfile or "", self.config.ssl_keyfile)
-                        self._read = self._mark()
-                except OSError:  # half of it is written: the old one is shown for another second
-                    pass
-            return await super().on_tick(counter)
-
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            self._read = self._mark()
-            for each in self.servers:
-                address = each.sockets[0].getsockname()
-                scheme = "https" if self.config.is_ssl else "http"
-                print(f"console on {scheme}://{self.config.host}:{address[1]}", flush=True)
-
-    return Announcing
 
 
 def register(app: typer.Typer) -> None:

@@ -11,8 +11,9 @@ import typer
 from rich.markup import escape
 
 from privjail.curator.cli.jail import HERE, Where, _folder
-from privjail.curator.cli.show import Json, done, dumps, notes, out, quiet, told
+from privjail.curator.cli.show import done, notes, out, quiet, told
 from privjail.errors import DPError
+from privjail.terminal import Json, dumps
 
 
 @quiet
@@ -114,7 +115,7 @@ def upgrade(
 
 @quiet
 def compact(
-    older_than: Annotated[int, typer.Option(help="days for which answers and certificates are kept", min=1)],
+    older_than: Annotated[int, typer.Option(help="days for which answers are kept", min=1, max=36_500)],
     reason: Annotated[str, typer.Option(help="why; logged")],
     jail: Where = HERE,
     as_json: Json = False,

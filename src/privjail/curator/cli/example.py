@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from privjail.curator.cli.jail import HERE, DatasetName, Where, _folder
-from privjail.curator.cli.show import Json, exact, quiet, told
+from privjail.curator.cli.show import exact, quiet, told
 from privjail.curator.given import numbers
 from privjail.errors import DPError
+from privjail.terminal import Json
 
 
 @quiet

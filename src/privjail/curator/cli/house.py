@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
+from privjail.curator.checks import the_dataset
 from privjail.curator.cli.jail import HERE, DatasetName, Reason, Where, _folder
-from privjail.curator.cli.show import Json, done, dumps, quiet, show, told
+from privjail.curator.cli.show import done, quiet, show, told
 from privjail.errors import DPError
 from privjail.faults import safe_url
+from privjail.terminal import Json, dumps
 
 
 @quiet
@@ -56,6 +58,7 @@ def limit(
         words = f"{dataset}, {user or group or 'everybody'}: {rule}"
         told(as_json, "limited" if rule.record() else "lifted", words, facts)
         return
+    the_dataset(folder.state, dataset)
     rules = {s: r for s, r in sorted(folder.state.rules.items()) if s[2] == dataset}
     if as_json:
         print(dumps([{"dataset": d, "scope": k, "who": w, **r.record()} for (k, w, d), r in rules.items()]))

@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from privjail.curator.cli.jail import privacy_unit
-from privjail.curator.cli.show import Json, out, quiet, told
+from privjail.curator.cli.show import out, quiet, told
+from privjail.terminal import Json
 
 
 @quiet
@@ -18,7 +19,8 @@ def ingest(
     folder: Annotated[Path, typer.Argument(help="where to write; on storage that the cluster sees, if Spark reads it")],
     unit: Annotated[str, typer.Option(help="what is protected: 'row', or the column that identifies the person")],
     rows_per_unit: Annotated[
-        int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
+        int | None,
+        typer.Option(help="rows that are kept of each person, if --unit is a column", min=1, max=2**31 - 1),
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
     kind: Annotated[str | None, typer.Option(help="csv, parquet, folder, sqlite, duckdb or postgres")] = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,27 +13,19 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import (
-    Json,
-    bar,
-    done,
-    dumps,
-    exact,
-    listed,
-    notes,
-    out,
-    progress,
-    quiet,
-    show,
-    spelled,
-    told,
-)
+from privjail.curator.cli.show import bar, done, exact, listed, notes, out, plain, progress, quiet, show, spelled, told
 from privjail.curator.given import numbers, table_query
 from privjail.errors import DPError
+from privjail.terminal import Json, dumps
 
 HERE = Path("jail")
 Where = Annotated[Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="the jail's folder")]
 Reason = Annotated[str | None, typer.Option(help="the reason, which is logged; needed to raise or lower a budget")]
+Overlap = Annotated[
+    str | None, typer.Option(help="why people who are in another budget already get one more; it is logged")
+]
+IntakeOf = Annotated[str | None, typer.Option(help="the account whose persons entered earlier; nobody may be in both")]
+Entered = Annotated[str | None, typer.Option(help="COLUMN=VALUE: when the persons of the intake entered: year=2027")]
 Widen = Annotated[bool, typer.Option("--widen", help="allow this although some users could then spend more")]
 
 
@@ -71,6 +64,11 @@ def init(
     from privjail.curator.folder import JailFolder, read_config
 
     names = list(host or ["localhost", "127.0.0.1"])
+    for each in also or []:
+        if not re.fullmatch(r"[^\s:,/]+:\d{1,5}", each):
+            raise DPError(
+                f"{each!r} is no address of a jail", do="write --also HOST:PORT, e.g. --also b.example.org:7443"
+            )
     address = ",".join([f"{names[0]}:{port}", *(also or [])])
     if like is not None:
         other = read_config(like)
@@ -84,7 +82,8 @@ def init(
     if as_json:
         return
     out.print(
-        escape(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}"), soft_wrap=True
+        escape(plain(f"next: privjail dataset add NAME FILE --schema … --budget … --unit row --jail {folder}")),
+        soft_wrap=True,
     )
 
 
@@ -115,7 +114,8 @@ def dataset_add(
         str | None, typer.Option(help="what is protected: 'row', or the column that identifies the person")
     ] = None,
     rows_per_unit: Annotated[
-        int | None, typer.Option(help="rows that are kept of each person; needed if --unit is a column", min=1)
+        int | None,
+        typer.Option(help="rows that are kept of each person, if --unit is a column", min=1, max=2**31 - 1),
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="JSON or TOML schema; it is enforced")] = None,
     notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
@@ -129,27 +129,46 @@ def dataset_add(
         list[str] | None, typer.Option(help="a column that names one row, for links of other tables")
     ] = None,
     link: Annotated[list[str] | None, typer.Option(help="COLUMN=TABLE.KEY: whose row it is, if not --person")] = None,
+    lease: Annotated[str | None, typer.Option(help="see: privjail dataset lease --help")] = None,
+    overlap_reason: Overlap = None,
+    intake_of: IntakeOf = None,
+    entered: Entered = None,
     jail: Where = HERE,
     as_json: Json = False,
 ) -> None:
     """Add a data set under a name, with its schema, budget and unit of protection; or a table of a population."""
+    from privjail.curator.leases import check_size, set_lease
+
     query = table_query(table, query)
     if population is not None:
-        if budget is not None or unit is not None or engine is not None:
-            raise DPError("--budget and --unit are the population's; --engine is not offered for its tables yet")
+        if budget is not None or unit is not None or engine is not None or lease is not None:
+            raise DPError(
+                "--budget, --lease and --unit are the population's; --engine is not offered for its tables yet"
+            )
+        if intake_of is not None or entered is not None:
+            raise DPError("an intake is a population: its tables are added like others",
+                          do="privjail population add NAME --intake-of … --entered …")  # fmt: skip
         whose = (person, rows_per_unit)
-        noted = _folder(jail).add_table(name, file, schema, population, whose, key or [], link or [], kind, query)
+        with out.status("reading …") as status:
+            noted = _folder(jail).add_table(
+                name, file, schema, population, whose, key or [], link or [], kind, query, overlap_reason,
+                lambda table: status.update(f"reading {escape(table)} …"),
+            )  # fmt: skip
         words = f"{name}: a table of the population {population}"
         told(as_json, "added", words, {"dataset": name, "population": population}, noted)
         return
     if budget is None or unit is None or person or key or link:
         raise DPError("a data set of its own needs --budget and --unit; --person, --key and --link need --population")
     whose = privacy_unit(unit, rows_per_unit)
+    if lease is not None:
+        check_size(_folder(jail), notion, numbers(budget), lease)
     with out.status("reading …") as status:
         noted = _folder(jail).add_dataset(
             name, file, schema, numbers(budget), notion, whose, kind, query, engine,
-            lambda rows: status.update(f"{rows:,} rows checked and written"),
+            lambda rows: status.update(f"{rows:,} rows checked and written"), overlap_reason, intake_of, entered,
         )  # fmt: skip
+    if lease is not None:
+        set_lease(_folder(jail), name, lease, None)
     words = f"{name}: budget {budget} ({notion}), unit of protection: {unit}"
     told(as_json, "added", words, {"dataset": name, "population": None}, noted)
 
@@ -160,11 +179,13 @@ def population_add(
     name: Annotated[str, typer.Argument(help="the name of the account that all its tables have")],
     budget: Annotated[str, typer.Option(help="the limit for all users together, e.g. 1.0 (or eps,delta)")],
     notion: Annotated[str, typer.Option(help="pure, approx, zcdp or renyi")] = "pure",
+    intake_of: IntakeOf = None,
+    entered: Entered = None,
     jail: Where = HERE,
     as_json: Json = False,
 ) -> None:
     """Add a population: persons, and one budget for all tables about them."""
-    _folder(jail).add_population(name, numbers(budget), notion)
+    _folder(jail).add_population(name, numbers(budget), notion, intake_of, entered)
     told(as_json, "added", f"population {name}: budget {budget} ({notion})", {"dataset": None, "population": name})
 
 
@@ -184,10 +205,13 @@ def dataset_list(jail: Where = HERE, as_json: Json = False) -> None:
             (exact if as_json else spelled)(d.notion, d.spent),
             (exact if as_json else spelled)(d.notion, d.limit),
             d.removed,
+            d.epoch,
+            *([d.intake_of] if as_json else []),
         ]
         for d in data_sets(_folder(jail).state)
     ]
-    show("data sets", ["name", "kind", "engine", "unit", "notion", "spent", "budget", "removed"], rows, as_json)
+    columns = ["name", "kind", "engine", "unit", "notion", "spent", "budget", "removed", "epoch"]
+    show("data sets", [*columns, *(["intake of"] if as_json else [])], rows, as_json)
 
 
 @dataset.command("remove")
@@ -261,8 +285,11 @@ def user_file(
     as_json: Json = False,
 ) -> None:
     """Give a user one more connection file, or end one. Her others stay valid; grants and limits are the same."""
+    from privjail.curator.checks import check_name
     from privjail.curator.connection_files import add_file, end_file
 
+    for each in (name, file):  # before they are parts of a file's name
+        check_name(each)
     if end:
         end_file(_folder(jail), name, file)
         told(as_json, "ended", f"the connection file {file} of {name}", {"user": name, "file": file})
@@ -349,7 +376,8 @@ def budget(
     as_json: Json = False,
 ) -> None:
     """Show what was spent, by data set, group and user; or change the limit of a data set."""
-    from privjail.curator.views import budgets
+    from privjail.curator.intakes import families
+    from privjail.curator.views import budgets, forfeited
 
     folder = _folder(jail)
     if raise_to is not None or lower_to is not None:
@@ -372,6 +400,8 @@ def budget(
         rows.append([b.dataset, b.scope, b.who, written(b.notion, b.spent), written(b.notion, b.limit), *drawn])
     columns = ["data set", "scope", "who", "spent", "limit", *(["spent words", "limit words"] if as_json else [""])]
     show("budgets", columns, rows, as_json)
+    if not as_json:
+        notes([*forfeited(folder.state, dataset), *map(str, families(folder.state, dataset))])
 
 
 @quiet

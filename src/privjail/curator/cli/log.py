@@ -13,8 +13,9 @@ import typer
 from rich.markup import escape
 
 from privjail.curator.cli.jail import HERE, Where, _folder
-from privjail.curator.cli.show import Json, cell, dumps, out, plain, quiet
+from privjail.curator.cli.show import cell, out, plain, quiet
 from privjail.distribution import __version__
+from privjail.terminal import Json, dumps
 
 COLUMNS = ["entry", "at", "what", "who", "details", "by", "reason"]
 FACILITY = 13  # of syslog: log audit
@@ -33,7 +34,7 @@ class Form(StrEnum):
 def log(
     jail: Where = HERE,
     as_json: Json = False,
-    last: Annotated[int, typer.Option("-n", help="how many entries", min=1)] = 50,
+    last: Annotated[int, typer.Option("-n", help="how many entries", min=1, max=10**9)] = 50,
     who: Annotated[str, typer.Option(help="only of this user, group, data set or curator")] = "",
     dataset: Annotated[str, typer.Option(help="only about this data set")] = "",
     what: Annotated[str, typer.Option(help="only of this kind: charge, limit, user, revoke, …")] = "",

@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privjail.curator.cli.show import Json, out, quiet, told
+from privjail.curator.cli.show import out, quiet, told
 from privjail.errors import DPError
 from privjail.faults import safe_url
+from privjail.terminal import Json
 
 SECONDS, MOST_BYTES = 30.0, 2**20
 Certificate = Annotated[

@@ -11,11 +11,27 @@ from typing import Any
 
 import typer
 
-from privjail.curator.cli import console, day, example, house, ingest, jail, log, login, schema, serve, verify
-from privjail.curator.cli.show import Json, complain, dumps
+from privjail.curator.cli import (
+    console,
+    day,
+    example,
+    gateway,
+    house,
+    ingest,
+    jail,
+    lease,
+    log,
+    login,
+    schema,
+    serve,
+    update,
+    verify,
+)  # fmt: skip
+from privjail.curator.cli.show import complain
 from privjail.distribution import __version__
 from privjail.errors import DPError
 from privjail.faults import explained
+from privjail.terminal import Json, dumps
 
 #: command → the module that holds its typer ``app``
 PARTS = {"local": "privjail.local.cli", "encrypted": "privjail.encrypted.cli"}
@@ -36,7 +52,9 @@ def _mount() -> None:
 
 _mount()
 app.add_typer(schema.app, name="schema")
-for part in (jail, example, login, log, ingest, serve, console, house, day, verify):
+update.register(jail.dataset)
+lease.register(jail.dataset)
+for part in (jail, example, login, log, ingest, serve, console, gateway, house, day, verify):
     part.register(app)
 
 

@@ -13,10 +13,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from privjail.curator.cli.show import Json, dumps, told
+from privjail.curator.cli.show import told
 from privjail.curator.given import table_query
 from privjail.errors import DPError
 from privjail.faults import FILES
+from privjail.terminal import Json, dumps
 
 if TYPE_CHECKING:
     from privjail.curator.schema_check import ColumnReport
@@ -47,12 +48,21 @@ def schema_draft(
     header: Annotated[
         bool, typer.Option("--header", help="The first line of a CSV is names, although it looks like data.")
     ] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="FILE is a data set of the jail: find ranges privately, from its budget.")
+    ] = False,
+    eps: Annotated[str | None, typer.Option(help="What all ranges together may cost, with --private.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why it is paid for; it is logged.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Pay the price without being asked.")] = False,
+    jail: Annotated[
+        Path, typer.Option("--jail", "-j", envvar="PRIVJAIL_HOME", help="The jail's folder, with --private.")
+    ] = Path("jail"),
     as_json: Json = False,
 ) -> None:
-    """Write a first schema for FILE, for you to edit.
+    """Write a first schema for FILE, for you to edit; or, with --private, ranges for the numbers of a data set.
 
     Types, ranges and categories are guessed from the data, so the draft itself reveals data. Replace every range and
-    list by what is known without the data.
+    list by what is known without the data. Ranges of --private are noisy and paid for: they are public.
     """
     from privjail.curator.schema_draft import draft, read_any, spell
 
@@ -60,9 +70,14 @@ def schema_draft(
         form = Format.toml if out is not None and out.suffix.lower() == ".toml" else Format.json
     if out is not None and out.exists() and not force:
         raise DPError(f"{out.name!r} exists and was left as it is", do="choose another name, or add --force")
-    rows, odd = read_any(file, kind, table_query(table, query), header)
-    made = draft(rows)
-    text = spell(made, form.value)
+    if private:
+        made, odd = _privately(file, eps, reason, yes, as_json, jail)
+    elif eps is not None or yes:
+        raise DPError("--eps and --yes belong to --private")
+    else:
+        rows, odd = read_any(file, kind, table_query(table, query), header)
+        made = draft(rows)
+    text = spell(made, form.value, head=not private)
     if as_json and out is None:
         print(dumps({"schema": made, "notes": odd}))
         return
@@ -80,10 +95,35 @@ def schema_draft(
     messages = Console(stderr=True)
     for remark in odd:
         messages.print(f"[yellow]note[/]: {escape(remark)}", soft_wrap=True)
+    if private:
+        update = f"privjail dataset update {file} ITS_FILE --schema {out or 'SCHEMA'} --jail {jail}"
+        messages.print(f"these ranges are public; take them over with:\n  {escape(update)}", soft_wrap=True)
+        return
     messages.print(Panel(LEAK, title="edit before use", border_style="yellow", title_align="left"))
     if out is not None:
         messages.print(f"wrote {escape(str(out))}; try it with:", soft_wrap=True)
         messages.print(f"  privjail schema check {escape(f'{file} {out}')}", soft_wrap=True)
+
+
+def _privately(
+    dataset: str, eps: str | None, reason: str | None, yes: bool, as_json: bool, jail: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Show the price, ask, pay: the schema with ranges, and what was paid."""
+    from privjail.curator.folder import JailFolder
+    from privjail.curator.given import numbers
+    from privjail.curator.private_draft import draft, price
+
+    if eps is None or len(numbers(eps)) != 1:
+        raise DPError("a private draft has a price: one number", do="give --eps 0.5")
+    folder = JailFolder(jail)
+    asked = price(folder, dataset, numbers(eps)[0])
+    if not yes:
+        if as_json:
+            raise DPError(f"nothing was paid: {asked}", do="add --yes to pay it")
+        typer.echo(str(asked), err=True)
+        if not typer.confirm("pay it?", err=True):
+            raise DPError("nothing was paid")
+    return draft(folder, asked, reason), [f"paid: {asked}"]
 
 
 @app.command("check")

@@ -6,12 +6,15 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privjail.curator.cli.jail import HERE, Where
 from privjail.curator.cli.show import quiet
+
+if TYPE_CHECKING:
+    from privjail.server.sessions import Sessions
 
 
 @quiet
@@ -45,10 +48,11 @@ def serve(
     """Serve the jail until it is stopped."""
     from privjail.curator.folder import read_config
     from privjail.engines.choice import check_engine
+    from privjail.engines.machine import of_machine
     from privjail.faults import check_listen
     from privjail.server.holdings import EngineOptions
     from privjail.server.limits import Limits
-    from privjail.server.memory import of_machine, parsed
+    from privjail.server.memory import parsed
     from privjail.server.server import Options, start
 
     config = read_config(jail)
@@ -86,22 +90,20 @@ def serve(
 
         running.service.certify = packed
     print(f"serving on {host}:{running.port}", flush=True)
-    warming = threading.Thread(target=_warm)
+    warming = threading.Thread(target=_warm, args=(running.service.sessions,))
     warming.start()
     os.read(told, 1)
     running.stop(drain)
     warming.join()  # an import that is cut off half-way can keep the process from ending
 
 
-def _warm() -> None:
+def _warm(sessions: Sessions) -> None:
     """Import what the first release needs: slow, and not needed to open the port."""
-    import gc
     import importlib
 
     for module in ("privjail.catalogue.origins", "privjail.engines.polars.engine"):
         importlib.import_module(module)
-    gc.collect()
-    gc.freeze()  # what was imported stays: the collector need not go through it again and again
+    sessions.freeze_imports()
 
 
 def register(app: typer.Typer) -> None:

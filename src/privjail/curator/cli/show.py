@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -18,11 +16,9 @@ from rich.table import Table
 from privjail.budget.notions import Cost, Notion, name_of
 from privjail.errors import DPError
 from privjail.faults import explained
+from privjail.terminal import CONTROLS, dumps
 
 out = Console()
-Json = Annotated[bool, typer.Option("--json", help="print JSON for other programs")]
-#: Controls of a terminal, and marks that turn the direction of writing: somebody else's text must not work the screen.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a formula
 
 
@@ -36,12 +32,6 @@ def cell(value: Any) -> str:
     text = "" if value is None else str(value)
     safe = isinstance(value, (int, float)) or not text.startswith(FORMULA)
     return plain(text if safe else "'" + text)
-
-
-def dumps(value: Any) -> str:
-    """JSON in one line; controls are escaped, other letters are as they are."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def complain(error: DPError) -> None:

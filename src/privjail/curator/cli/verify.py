@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from privjail.curator.cli.show import out, quiet
-from privjail.errors import DPError
+from privjail.errors import DPError, PlanError
 
 KINDS = {
     "output": "what is printed differs", "error output": "what is printed differs", "end": "the end differs",
@@ -28,7 +28,7 @@ KINDS = {
 def audit(
     program: Annotated[Path, typer.Argument(help="the analyst's program")],
     arguments: Annotated[list[str] | None, typer.Argument(help="its arguments (after --)")] = None,
-    data: Annotated[list[str] | None, typer.Option(help="NAME=SCHEMA[,unit=COLUMN[,most=K]], for pj.connect")] = None,
+    data: Annotated[list[str] | None, typer.Option(help="NAME=SCHEMA[,unit=COLUMN[,most=K]][,population=…]")] = None,
     jail: Annotated[Path | None, typer.Option("--jail", "-j", help="take schemas and units from this jail")] = None,
     file: Annotated[list[Path] | None, typer.Option(help="a public file that the program needs beside it")] = None,
     neighbours: Annotated[int, typer.Option(help="neighbours of each data set", min=1, max=7)] = 5,
@@ -60,35 +60,57 @@ def audit(
         raise typer.Exit(1)
 
 
+OF_DATA = ("unit", "most", "notion", "population", "key", "link")
+
+
 def _given(text: str) -> tuple[str, Any]:
     from privjail.curator.given import schema_dict, whole
     from privjail.verify.audit.jail import Given
 
     name, equals, rest = text.partition("=")
     schema, *options = rest.split(",")
-    found = dict(option.partition("=")[::2] for option in options)
-    if not equals or set(found) - {"unit", "most", "notion"} or whole(found.get("most", "1")) is None:
-        raise DPError(f"--data takes NAME=SCHEMA[,unit=COLUMN[,most=K]][,notion=pure], got {text!r}")
-    most = int(found["most"]) if "most" in found else (None if "unit" in found else 1)
-    notion = found.get("notion", "pure")
-    budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
-    return name, Given(schema_dict(schema), found.get("unit"), most, notion, budget)
+    found: dict[str, list[str]] = {}
+    for option in options:
+        word, _, value = option.partition("=")
+        found.setdefault(word, []).append(value)
+    keys, links = tuple(found.pop("key", ())), tuple(found.pop("link", ()))
+    last = {word: values[-1] for word, values in found.items()}
+    population = last.get("population")
+    wrong = set(found) - set(OF_DATA) or whole(last.get("most", "1")) is None
+    if not equals or wrong or population is None and (keys or links):
+        raise DPError(
+            f"--data takes NAME=SCHEMA[,unit=COLUMN[,most=K]][,notion=pure], and for a table of a population "
+            f",population=NAME[,key=COLUMN][,link=COLUMN=TABLE.KEY], got {text!r}"
+        )
+    most = int(last["most"]) if "most" in last else (None if "unit" in last or population else 1)
+    notion = last.get("notion", "pure")
+    budget = _budget(notion)
+    return name, Given(schema_dict(schema), last.get("unit"), most, notion, budget, (), population, keys, links)
+
+
+def _budget(notion: str) -> tuple[Any, ...]:
+    """More than a program spends: the audit compares what it does, and not how far its money goes."""
+    return (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
 
 
 def _from_jail(folder: Path | None) -> dict[str, Any]:
+    """What a jail says about its data sets and the tables of its populations: everything but the rows."""
     if folder is None:
         return {}
     from privjail.budget.notions import name_of
     from privjail.curator.folder import JailFolder
+    from privjail.server.ledger.entries import needed_tables
     from privjail.verify.audit.jail import Given
 
     found = {}
-    for name, entry in JailFolder(folder).state.datasets.items():
-        notion = name_of(entry.notion)
-        budget = (1000,) if notion in ("pure", "zcdp") else (1000, 0.1)
-        if not entry.removed:
-            unit = entry.unit
-            found[name] = Given(entry.schema, unit.column, unit.most_rows, notion, budget, entry.columns)
+    datasets = JailFolder(folder).state.datasets
+    for name in needed_tables(datasets):
+        entry = datasets[name]
+        notion, unit = name_of(entry.notion), entry.unit
+        found[name] = Given(
+            entry.schema, unit.column, unit.most_rows, notion, _budget(notion), entry.columns,
+            entry.population, entry.keys, entry.links, entry.removed,
+        )  # fmt: skip
     return found
 
 
@@ -180,18 +202,28 @@ def _summary(made: Any) -> dict[str, str]:
 @quiet
 def conformance(
     package: Annotated[str | None, typer.Option(help="only this package, or ours")] = None,
+    adapter: Annotated[Path | None, typer.Option(help="a file of adapters for another package, instead")] = None,
+    page: Annotated[Path | None, typer.Option(help="write what was found into this file, too")] = None,
+    keep: Annotated[Path | None, typer.Option(help="note each outcome here; run again, it goes on from there")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of a table")] = False,
 ) -> None:
     """Try claims of published packages, and of this library, by running their own code (minutes; uses pip and PyPI).
 
-    Ends with 1 if a claim of this library is refuted.
+    Ends with 1 if a claim of this library, or of your own adapters, is refuted.
     """
     from dataclasses import asdict
 
-    from privjail.verify.conformance import OURS, outcomes
+    from privjail.verify import conformance as suite
 
     messages = Console(stderr=True)
-    found = list(outcomes(package, told=lambda what: messages.print(escape(what), soft_wrap=True)))
+    told = lambda what: messages.print(escape(what), soft_wrap=True)  # noqa: E731
+    if adapter is not None and not adapter.is_file():
+        raise PlanError(f"there is no file {str(adapter)!r}", do="check the path")
+    found = list(
+        suite.outcomes(package, told=told, kept=keep) if adapter is None else suite.adapted(adapter, told=told)
+    )
+    if page is not None:
+        page.write_text(suite.page(found), encoding="utf-8")
     if as_json:
         print(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=1))
     else:
@@ -201,7 +233,8 @@ def conformance(
             cells = [escape(x) for x in (each.package, each.claim, each.known)]
             table.add_row(*cells, f"[{colour}]{each.verdict}[/]", escape(each.found))
         out.print(table)
-    if any(each.package == OURS and each.verdict == "refuted" for each in found):
+    mine = [each for each in found if adapter is not None or each.package == suite.OURS]
+    if any(each.verdict == "refuted" for each in mine):
         raise typer.Exit(1)
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from privjail.curator import house_rules
 from privjail.curator.checks import need_reason, the_dataset
-from privjail.curator.console.app import Ask, Refused
+from privjail.curator.console.app import PageRequest, Refused
 from privjail.curator.folder import JailFolder, Tried
 from privjail.curator.given import numbers, whole
 from privjail.errors import DPError, PlanError
@@ -32,10 +32,10 @@ class Action:
 
     title: str
     back: str
-    call: Callable[[JailFolder, Ask], Any]
+    call: Callable[[JailFolder, PageRequest], Any]
 
 
-def _days(ask: Ask) -> int:
+def _days(ask: PageRequest) -> int:
     text = ask.given("days", "90")
     days = whole(text)
     if days is None or not 1 <= days <= 3650:
@@ -43,7 +43,7 @@ def _days(ask: Ask) -> int:
     return days
 
 
-def _whole(ask: Ask, name: str) -> int:
+def _whole(ask: PageRequest, name: str) -> int:
     text = ask.given(name)
     number = whole(text)
     if number is None:
@@ -51,11 +51,11 @@ def _whole(ask: Ask, name: str) -> int:
     return number
 
 
-def _widen(ask: Ask) -> bool:
+def _widen(ask: PageRequest) -> bool:
     return ask.given("widen") == "yes"
 
 
-def _grantee(ask: Ask) -> tuple[str, bool]:
+def _grantee(ask: PageRequest) -> tuple[str, bool]:
     """A user or a group, as the form names them: user:ann, group:team."""
     kind, _, who = ask.given("who").partition(":")
     if kind not in ("user", "group") or not who:
@@ -63,17 +63,17 @@ def _grantee(ask: Ask) -> tuple[str, bool]:
     return who, kind == "group"
 
 
-def _grant(folder: JailFolder, ask: Ask) -> list[str]:
+def _grant(folder: JailFolder, ask: PageRequest) -> list[str]:
     who, group = _grantee(ask)
     return folder.grant(who, ask.given("dataset"), numbers(ask.given("budget")), group, None)
 
 
-def _revoke_grant(folder: JailFolder, ask: Ask) -> list[str]:
+def _revoke_grant(folder: JailFolder, ask: PageRequest) -> list[str]:
     who, group = _grantee(ask)
     return folder.revoke(who, ask.given("dataset"), group, _widen(ask))
 
 
-def _budget(folder: JailFolder, ask: Ask) -> list[str] | None:
+def _budget(folder: JailFolder, ask: PageRequest) -> list[str] | None:
     name, budget = ask.given("dataset"), numbers(ask.given("budget"))
     the_dataset(folder.state, name)
     limit = folder.state.limits[("dataset", "", name)]
@@ -83,7 +83,7 @@ def _budget(folder: JailFolder, ask: Ask) -> list[str] | None:
     return folder.raise_budget(name, budget, None)
 
 
-def _rule(folder: JailFolder, ask: Ask) -> None:
+def _rule(folder: JailFolder, ask: PageRequest) -> None:
     names = ("per_request", "per_day", "requests_per_day", "requests_per_hour", "noise", "hours", "until")
     kind, _, who = ask.given("who").partition(":")
     rule = house_rules.read_rule({name: ask.given(name) for name in names})
@@ -114,7 +114,7 @@ ACTIONS = {
 }  # fmt: skip
 
 
-def decide(ask: Ask) -> Response:
+def decide(ask: PageRequest) -> Response:
     action = ACTIONS.get(ask.request.path_params["action"])
     if action is None:
         raise Refused(404, "there is no such decision")
@@ -131,7 +131,7 @@ def decide(ask: Ask) -> Response:
     return ask.go(action.back, f"{action.title}: done.")
 
 
-def _preview(ask: Ask, action: Action, by: str, reason: str) -> Response:
+def _preview(ask: PageRequest, action: Action, by: str, reason: str) -> Response:
     trial = ask.console.folder.acting(by, reason, dry=True)
     wrong, notes = None, []
     try:
@@ -194,7 +194,7 @@ def _words(has: Rights, notion: Any, state: Any, user: str) -> str:
     return f"may spend {notion.spelled(limit)}, {notion.spelled(rest)} left"
 
 
-def wish(ask: Ask) -> Response:
+def wish(ask: PageRequest) -> Response:
     house_rules.wish(
         ask.console.folder.acting(f"{ask.user.name} (console)"), ask.user.name, ask.given("dataset"),
         ask.given("budget"), ask.given("reason"),
@@ -202,7 +202,7 @@ def wish(ask: Ask) -> Response:
     return ask.go("/mine", "Your request was sent to the curator.")
 
 
-def renew(ask: Ask) -> Response:
+def renew(ask: PageRequest) -> Response:
     """A new token for its owner: she holds a valid one. The old one ends, and this session with it."""
     folder = ask.console.folder.acting(f"{ask.user.name} (console)", "renewed by its owner")
     made = folder.add_user(ask.user.name, None, renews=True)

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from privjail.curator.console import guard
 from privjail.curator.console.draw import bar, burn_down
 from privjail.curator.folder import JailFolder
+from privjail.curator.meaning import at_most
 from privjail.curator.spending import Courses
 from privjail.distribution import __version__
 from privjail.errors import DPError
@@ -54,7 +55,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Ask:
+class PageRequest:
     """One request of a person who is logged in."""
 
     console: Console
@@ -91,7 +92,7 @@ class Ask:
         return RedirectResponse(where, 303)
 
 
-Page = Callable[[Ask], Response]
+Page = Callable[[PageRequest], Response]
 
 
 class Console:
@@ -112,6 +113,7 @@ class Console:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"bar": bar, "burn_down": burn_down, "version": __version__, "write": options.write}
+        self._templates.globals["at_most"] = at_most
         self._templates.globals["provider"] = options.provider is not None
         self.holder = holder
 
@@ -136,14 +138,14 @@ class Console:
     def _answer(
         self, page: Page, request: Request, form: dict[str, list[str]], roles: tuple[str, ...], decides: bool
     ) -> Response:  # fmt: skip
-        ask: Ask | None = None
+        ask: PageRequest | None = None
         try:
             self.folder.ledger.refresh()
             cookie, reloads = request.cookies.get(self.cookie), "x-live" in request.headers
             found = self.logins.find(cookie, self.folder.ledger.state, touch=not reloads)
             if found is None:
                 return RedirectResponse("/login", 303)
-            ask = Ask(self, request, form, *found)
+            ask = PageRequest(self, request, form, *found)
             self._check(ask, roles, decides)
             return page(ask)
         except Refused as e:
@@ -158,7 +160,7 @@ class Console:
                 500, "this page failed; the console's log says more" if wrong is None else str(wrong), ask
             )
 
-    def _check(self, ask: Ask, roles: tuple[str, ...], decides: bool) -> None:
+    def _check(self, ask: PageRequest, roles: tuple[str, ...], decides: bool) -> None:
         if ask.request.method == "POST":
             same_origin(ask.request, self.options)
             if not guard.right_word(ask.login, ask.given("csrf")):
@@ -170,7 +172,7 @@ class Console:
         if decides and not self.options.write:
             raise Refused(403, "this console is read-only: it was started without --write")
 
-    def _error(self, status: int, said: str, ask: Ask | None) -> Response:
+    def _error(self, status: int, said: str, ask: PageRequest | None) -> Response:
         return self.page("error.html", status, ask=ask, code=status, wrong=said)
 
     def note(self, kind: str, request: Request, user: str | None, **more: Any) -> None:
@@ -241,7 +243,7 @@ class Console:
         response.set_cookie(self.cookie, number, path="/", httponly=True, samesite="strict", secure=self.options.secure)
         return response
 
-    def log_out(self, ask: Ask) -> Response:
+    def log_out(self, ask: PageRequest) -> Response:
         self.logins.end(ask.request.cookies.get(self.cookie))
         return RedirectResponse("/login", 303)
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from privjail.curator.checks import NAME
 from privjail.curator.connection_files import add_file, renew
 from privjail.curator.console import guard
-from privjail.curator.console.app import Ask, Refused, _form, address
+from privjail.curator.console.app import PageRequest, Refused, _form, address
 from privjail.errors import DPError
 from privjail.server.authentication import PREFIX, holder
 from privjail.server.tokens import token_hash
@@ -113,10 +113,10 @@ class Devices:
         self._console.note("program logged in", request, user.name, file=waiting.file)
         return JSONResponse(made)
 
-    def show(self, ask: Ask) -> Response:
+    def show(self, ask: PageRequest) -> Response:
         return ask.page("device.html", found=None, wrong=None)
 
-    def confirm(self, ask: Ask) -> Response:
+    def confirm(self, ask: PageRequest) -> Response:
         """First what waits under a code is shown; then its owner says yes or no."""
         code, said = ask.given("code").upper().replace(" ", "")[:20], ask.given("confirm")
         if self._confirms.wait(ask.user.name) > 0:

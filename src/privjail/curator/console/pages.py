@@ -13,9 +13,9 @@ from starlette.routing import Route
 from privjail.curator import views
 from privjail.curator.certificates import checked, read
 from privjail.curator.checks import the_dataset
-from privjail.curator.console.app import Ask, Refused
+from privjail.curator.console.app import PageRequest, Refused
 from privjail.curator.given import whole
-from privjail.curator.meaning import meaning, of_rho
+from privjail.curator.meaning import best_guess, meaning, of_rho
 from privjail.curator.spending import forecast
 from privjail.server import security_log
 from privjail.server.ledger.state import ROLES
@@ -28,9 +28,9 @@ STAFF = ("curator", "auditor", "operator")
 ON_A_PAGE = 50
 NEAR = 0.8  # of a limit: who is shown as near it
 KINDS = (
-    "charge", "limit", "user", "revoke", "group", "dataset", "remove", "freeze", "rule", "wish", "decline", "pardon",
-    "failed", "given_up", "anchor", "lost", "repeat", "init", "upgrade", "restored", "token", "example",
-    "settings",
+    "charge", "limit", "user", "revoke", "group", "dataset", "update", "remove", "freeze", "rule", "wish", "decline",
+    "pardon", "failed", "given_up", "anchor", "lost", "dropped", "repeat", "init", "upgrade", "restored", "token",
+    "example", "settings", "leasing", "lease", "leases_ended",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def overview(ask: Ask) -> Response:
+def overview(ask: PageRequest) -> Response:
     state = ask.state
     budgets = views.budgets(state)
     soon = (now() + datetime.timedelta(days=14)).isoformat()
@@ -58,7 +58,7 @@ def _share(data: views.DataSet) -> float | None:
     return views.Budget(data.name, "dataset", "", data.notion, data.spent, data.limit).share
 
 
-def _health(ask: Ask) -> list[tuple[str, bool, str]]:
+def _health(ask: PageRequest) -> list[tuple[str, bool, str]]:
     """What is well, and what is not: (what, whether, in words)."""
     folder, security = ask.console.folder, ask.console.security
     where = "PostgreSQL" if folder.config.get("ledger_url") else "SQLite"
@@ -69,7 +69,7 @@ def _health(ask: Ask) -> list[tuple[str, bool, str]]:
     return found
 
 
-def dataset(ask: Ask) -> Response:
+def dataset(ask: PageRequest) -> Response:
     state, name = ask.state, ask.request.path_params["name"]
     entry = the_dataset(state, name)
     shown = next(d for d in views.data_sets(state) if d.name == name)
@@ -110,7 +110,7 @@ def _domain(column: Any) -> str:
     return ", ".join(s for s in said if s)
 
 
-def people(ask: Ask) -> Response:
+def people(ask: PageRequest) -> Response:
     state = ask.state
     may = {}
     for user in state.users:
@@ -128,14 +128,14 @@ def people(ask: Ask) -> Response:
     )
 
 
-def requests(ask: Ask) -> Response:
+def requests(ask: PageRequest) -> Response:
     state = ask.state
     known = {w.number: w.dataset in state.datasets for w in state.wishes.values()}
     done = views.search(ask.console.folder, views.Filter(what="decline"), None, 10)
     return ask.page("requests.html", wishes=list(state.wishes.values()), known=known, declined=done)
 
 
-def log(ask: Ask) -> Response:
+def log(ask: PageRequest) -> Response:
     wanted = views.Filter(
         ask.query("who"), ask.query("dataset"), ask.query("what"), ask.query("text"), ask.query("since"),
         ask.query("until"),
@@ -147,7 +147,7 @@ def log(ask: Ask) -> Response:
                     datasets=list(ask.state.datasets), users=list(ask.state.users))  # fmt: skip
 
 
-def _entry(ask: Ask) -> views.Entry:
+def _entry(ask: PageRequest) -> views.Entry:
     number = whole(ask.request.path_params["number"]) or 0
     found = ask.console.folder.ledger.window(number, number) if 0 < number <= ask.console.folder.ledger.entries else []
     if not found or found[0].body["type"] in views.HIDDEN:
@@ -155,14 +155,14 @@ def _entry(ask: Ask) -> views.Entry:
     return views.entry(found[0], ask.state, ask.sees_programs)
 
 
-def entry(ask: Ask) -> Response:
+def entry(ask: PageRequest) -> Response:
     shown = _entry(ask)
     kept = read(ask.console.folder, shown.line.entry) if shown.certificate else None
     report = checked(kept) if kept is not None and ask.query("check") else None
     return ask.page("entry.html", entry=shown, kept=kept is not None, report=report)
 
 
-def certificate(ask: Ask) -> Response:
+def certificate(ask: PageRequest) -> Response:
     shown = _entry(ask)
     kept = read(ask.console.folder, shown.line.entry) if shown.certificate else None
     if kept is None:
@@ -175,7 +175,7 @@ def certificate(ask: Ask) -> Response:
     )  # fmt: skip
 
 
-def epsilon(ask: Ask) -> Response:
+def epsilon(ask: PageRequest) -> Response:
     wrong, given = None, ask.query("eps") or "0.1"
     try:
         if not 1e-9 <= float(given) <= 1e9:
@@ -192,13 +192,13 @@ def epsilon(ask: Ask) -> Response:
             reported = data.notion.report(data.spent)
             pair = reported if isinstance(reported, tuple) else (reported, 0.0)
             rho = "ρ" in str(data.notion)
-            guess = of_rho(pair[0]) if rho else meaning(*pair).guess if pair[0] > 0 else 0.5
+            guess = of_rho(pair[0]) if rho else best_guess(*pair) if any(data.spent) else 0.5
             sets.append((data, guess, None if rho else math.floor(left / shown.epsilon + 1e-9)))
     table = [meaning(e) for e in (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)]
     return ask.page("epsilon.html", shown=shown, wrong=wrong, table=table, sets=sets)
 
 
-def security(ask: Ask) -> Response:
+def security(ask: PageRequest) -> Response:
     kind, user = ask.query("kind"), ask.query("user")
     lines = list(security_log.read(ask.console.folder.path))
     kinds = sorted({str(line.get("kind")) for line in lines})
@@ -206,7 +206,7 @@ def security(ask: Ask) -> Response:
     return ask.page("security.html", lines=fits[-200:][::-1], kinds=kinds, kind=kind, user=user)
 
 
-def mine(ask: Ask) -> Response:
+def mine(ask: PageRequest) -> Response:
     """What an analyst sees: her own budgets and requests."""
     state, me = ask.state, ask.user.name
     own = [rights(state, me, d) for d in state.datasets]

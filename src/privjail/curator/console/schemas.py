@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
-from privjail.curator.console.app import Ask, Refused
+from privjail.catalogue.schema import from_json
+from privjail.curator.console.app import PageRequest, Refused
 from privjail.errors import DPError, SchemaError
 
 if TYPE_CHECKING:
@@ -20,14 +21,17 @@ MOST_FILES = 500
 
 
 def files(folder: Path | None) -> list[str]:
-    """The files that may be chosen: those directly in the folder that the console was started with, no links."""
+    """The files that may be chosen: those directly in the folder that the console was started with, no links.
+
+    A name that is no text (letters of another encoding) can stand in no page and in no form: it is left out.
+    """
     if folder is None:
         return []
-    found = [f for f in sorted(folder.iterdir()) if f.suffix.lower() in ENDINGS and f.is_file() and not f.is_symlink()]
-    return [f.name for f in found[:MOST_FILES]]
+    known = [f for f in sorted(folder.iterdir()) if f.name.isprintable() and f.suffix.lower() in ENDINGS]
+    return [f.name for f in known if f.is_file() and not f.is_symlink()][:MOST_FILES]
 
 
-def chosen(ask: Ask) -> Path:
+def chosen(ask: PageRequest) -> Path:
     """A file by its name. It is looked up in the list, so no path leads anywhere else."""
     folder, name = ask.console.options.data, ask.given("file")
     if folder is None or name not in files(folder):
@@ -35,16 +39,16 @@ def chosen(ask: Ask) -> Path:
     return folder / name
 
 
-def show(ask: Ask) -> Response:
+def show(ask: PageRequest) -> Response:
     return _page(ask, "", "", None)
 
 
-def _page(ask: Ask, file: str, text: str, report: Any, wrong: DPError | None = None) -> Response:
+def _page(ask: PageRequest, file: str, text: str, report: Any, wrong: DPError | None = None) -> Response:
     data = ask.console.options.data
     return ask.page("schema.html", files=files(data), data=data, file=file, text=text, report=report, wrong=wrong)
 
 
-def draft(ask: Ask) -> Response:
+def draft(ask: PageRequest) -> Response:
     """Columns and types of a file. Ranges and categories are the curator's: read from the data, they would leak."""
     from privjail.curator.schema_draft import draft as drafted
     from privjail.curator.schema_draft import need_header, read_raw
@@ -68,18 +72,16 @@ def _blank(column: Any) -> Any:
     return kept
 
 
-def check(ask: Ask) -> Response:
+def check(ask: PageRequest) -> Response:
     from privjail.curator.schema_check import check as check_schema
     from privjail.curator.schema_draft import read_raw
 
     path, text = chosen(ask), ask.given("schema")
     try:
-        loaded = json.loads(text)
+        loaded = from_json(text, "the schema")
         if not isinstance(loaded, dict):
             raise SchemaError("a schema is a table of columns")
         report = check_schema(read_raw(path), loaded)
-    except ValueError:
-        return _page(ask, path.name, text, None, SchemaError("the schema is not JSON", do="look for a missing comma"))
     except DPError as e:
         return _page(ask, path.name, text, None, e)
     rows = [

@@ -23,11 +23,11 @@ from privjail.engines.polars.columns import (
     HELD,
     Array,
     Computation,
-    amounts_of,
     codes_of,
     conditions,
     place_of,
     shape_of,
+    to_amounts,
 )
 from privjail.engines.polars.disk import OnDisk
 from privjail.engines.polars.queries import in_one_query, totals
@@ -105,6 +105,8 @@ class Plan:
         wanted: dict[Expr, None] = {}
         for table, needs in zip(tables, self.conditions, strict=True):
             wanted.update(dict.fromkeys((*needs, *table.keys, *(() if table.value is None else (table.value,)))))
+        values = [table.value for table in tables if table.value is not None]
+        self.to_amounts = {value: to_amounts(value.domain) for value in values}
         self.computation = Computation(list(wanted))
         self.columns = sorted({c for each in wanted for c in _columns(each)})
         self.rows_at_once = max(FEWEST, HELD // 4 // max(1, self.computation.row_bytes))
@@ -119,14 +121,15 @@ class Plan:
     def _add(self, rows: pl.DataFrame, totals: list[Any]) -> None:
         columns = self.computation.columns(rows)
         if any(map(_is_count, self.tables)):
-            whole = Batch(rows.height, columns)
+            whole = Batch(rows.height, columns, self.to_amounts)
             for i, needs in enumerate(self.conditions):
                 if _is_count(self.tables[i]):
                     totals[i] = totals[i] + whole.count(needs)
         others = [i for i in range(len(self.tables)) if not _is_count(self.tables[i])]
         for start in range(0, rows.height if others else 0, self.block):
             height = min(self.block, rows.height - start)
-            block = Batch(height, {each: column.slice(start, height) for each, column in columns.items()})
+            some = {each: column.slice(start, height) for each, column in columns.items()}
+            block = Batch(height, some, self.to_amounts)
             for i in others:
                 totals[i] = totals[i] + block.table(self.tables[i], self.conditions[i])
 
@@ -138,8 +141,10 @@ def _is_count(table: Tally) -> bool:
 class Batch:
     """Some rows of a data set, and what was made of them for the tables so far."""
 
-    def __init__(self, height: int, columns: dict[Expr, pl.Series]) -> None:
-        self.height, self.columns = height, columns
+    def __init__(
+        self, height: int, columns: dict[Expr, pl.Series], to_amounts: dict[Expr, Callable[[pl.Series], Array]]
+    ) -> None:
+        self.height, self.columns, self.to_amounts = height, columns, to_amounts
         self.masks: dict[tuple[Expr, ...], Array | None] = {}
         self.places: dict[tuple[Expr, ...], Array | None] = {}
         self.amounts: dict[Expr, Array] = {}
@@ -156,7 +161,7 @@ class Batch:
         if keys not in self.places:
             self.places[keys] = place_of([codes_of(self.columns[key], key) for key in keys], keys)
         if value is not None and value not in self.amounts:
-            self.amounts[value] = amounts_of(self.columns[value], value.domain)
+            self.amounts[value] = self.to_amounts[value](self.columns[value])
         mask, places = self.masks[needs], self.places[keys]
         amounts = None if value is None else self.amounts[value]
         if mask is not None and places is not None:

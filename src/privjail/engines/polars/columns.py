@@ -16,7 +16,7 @@ import polars as pl
 
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.text import Concat, Text
-from privjail.ops.numbers.tally import rounded, sum_grid
+from privjail.ops.numbers.tally import rounding, sum_grid
 from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.sort import Sort
@@ -266,7 +266,8 @@ def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
     number: Any = np.int32 if size < 2**31 else np.int64
     nowhere: Array | None = None
     for each, length in zip(codes, lengths, strict=True):
-        if len(each) and not (each.min() >= 0 and each.max() < length):  # mostly all rows are in a group
+        # Mostly all rows are in a group. As unsigned numbers, those below 0 are the largest: one look, not two.
+        if len(each) and each.view(f"u{each.itemsize}").max() >= length:
             outside = ~in_a_group(each, length)
             nowhere = outside if nowhere is None else nowhere | outside
     place: Array = flattened([codes[0].astype(number, copy=False), *codes[1:]], lengths)
@@ -275,16 +276,31 @@ def place_of(codes: list[Array], keys: tuple[Expr, ...]) -> Array | None:
 
 def amounts_of(column: pl.Series, domain: Domain) -> Array:
     """A column on its summation grid: whole numbers of grid steps, as floats; missing values add nothing."""
+    return to_amounts(domain)(column)
+
+
+def to_amounts(domain: Domain) -> Callable[[pl.Series], Array]:
+    """The same for many columns of one domain: its grid is computed once."""
     assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
-    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
-    amounts: Array = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
     if not is_rounded(domain):
-        return amounts
+        return _as_floats
     assert not isinstance(domain, BoolDomain)
-    found: Array = rounded(amounts * float(1 / sum_grid(domain)), domain, 1.0)  # a power of two: exact
-    if column.null_count() and not domain.lower <= 0 <= domain.upper:
-        found[column.is_null().to_numpy()] = 0
-    return found
+    steps, on_grid = float(1 / sum_grid(domain)), rounding(domain, 1.0)
+    may_be_zero = domain.lower <= 0 <= domain.upper
+
+    def amounts(column: pl.Series) -> Array:
+        found: Array = on_grid(_as_floats(column) * steps)  # a power of two: exact
+        if not may_be_zero and column.null_count():
+            found[column.is_null().to_numpy()] = 0
+        return found
+
+    return amounts
+
+
+def _as_floats(column: pl.Series) -> Array:
+    exact = column.cast(pl.Float64()) if column.dtype != pl.Float64() else column
+    floats: Array = (exact.fill_null(0) if exact.null_count() else exact).to_numpy()
+    return floats
 
 
 # -- groups of one partition: what is counted for one of them is counted for all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -11,10 +11,10 @@ from typing import Any
 
 import polars as pl
 
+from privjail.engines.files import Stamp, stamp
 from privjail.errors import SchemaError
 from privjail.ops.polars_types import named
 
-Stamp = tuple[int, int, int, int]
 BATCH = 1 << 20  # rows, where the file's own groups are smaller
 
 
@@ -31,8 +31,11 @@ class Part:
         import pyarrow.parquet
 
         before = stamp(path)
-        with pyarrow.parquet.ParquetFile(path) as file:
+        sizes: tuple[int, ...] | None = None
+        with contextlib.suppress(pyarrow.ArrowException), pyarrow.parquet.ParquetFile(path) as file:
             sizes = tuple(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups))
+        if sizes is None:  # raised out here: the text of the first error may quote the file
+            raise SchemaError(f"{path.name!r} cannot be read as Parquet")
         return Part(path, before, sizes)
 
     def check(self) -> None:
@@ -114,11 +117,3 @@ def _read(batch: pl.LazyFrame, part: Part) -> pl.DataFrame:
         return batch.collect()
     finally:
         part.check()
-
-
-def stamp(path: Path) -> Stamp:
-    try:
-        found = os.stat(path)
-    except OSError:
-        raise SchemaError(f"there is no file {path.name!r}") from None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

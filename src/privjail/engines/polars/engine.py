@@ -7,7 +7,7 @@ are counted and summed in passes over the rows instead (long_tables.py), without
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import polars as pl
 from privjail.engines.coins import Coins
 from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
+from privjail.engines.polars.by_person import ByPerson
 from privjail.engines.polars.columns import (
     AT_ONCE,
     Array,
@@ -37,6 +38,7 @@ from privjail.engines.polars.columns import (
     to_polars,
 )
 from privjail.engines.polars.disk import OnDisk
+from privjail.engines.polars.joins import Joins
 from privjail.engines.polars.long_tables import LongTables
 from privjail.engines.polars.persons import Persons
 from privjail.ops.columns.carried import Carried
@@ -45,8 +47,10 @@ from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.polars_types import dtype_of
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.source import Source
@@ -66,7 +70,7 @@ class PolarsEngine(Engine):
     def __init__(
         self,
         cache_bytes: int = CACHE_BYTES,
-        frames: dict[Source, pl.DataFrame | OnDisk] | None = None,
+        frames: MutableMapping[Source, pl.DataFrame | OnDisk] | None = None,
         coins: Coins | None = None,
     ) -> None:
         self._frames = {} if frames is None else frames
@@ -74,6 +78,8 @@ class PolarsEngine(Engine):
         self._cache = Cache(cache_bytes)  # what was computed before
         self._long = LongTables(self._frames, self._cache)
         self._persons = Persons(self)
+        self._joins = Joins(self)
+        self._by_person = ByPerson(self, PolarsEngine)
         self._last_shared_table: tuple[Fields, Array] | None = None  # the table that was read last
 
     @property
@@ -96,6 +102,8 @@ class PolarsEngine(Engine):
         wanted = list(values)
         if any(map(is_long, list(self._frames.values()))):  # a copy: other sessions open data sets meanwhile
             self._long.fill(_tallies(wanted))
+        if any(map(_has_persons, list(self._frames))):
+            self._by_person.fill(_tallies(wanted))
         return [self.evaluate(value) for value in wanted]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
@@ -109,10 +117,16 @@ class PolarsEngine(Engine):
         return numbers if tally.keys else numbers[0]
 
     def rank(self, scores: QuantileScores) -> Sides:
+        divided = self._by_person.rank(scores) if _has_persons(scores.rows.source) else None
+        if divided is not None:
+            return divided
         column, index = self._column(scores.a, self._size(scores.rows.base)), self._index(scores.rows)
         return Sides(*scores.polars(column if index is None else column.gather(index)))
 
     def keys(self, counts: KeyCounts) -> Keyed:
+        divided = self._by_person.keys(counts) if _has_persons(counts.rows.source) else None
+        if divided is not None:
+            return divided
         size, index = self._size(counts.rows.base), self._index(counts.rows)
         held = [None if each is None else self._column(each, size) for each in (counts.key, counts.person)]
         return counts.polars(*(each if each is None or index is None else each.gather(index) for each in held))
@@ -192,7 +206,13 @@ class PolarsEngine(Engine):
             return self._frames[base].height
         if isinstance(base, PerPerson):
             return self._persons.count(base)
+        if isinstance(base, Append):
+            return sum(map(self._height, (base.rows, base.other)))
         return len(self._base_index(base))
+
+    def _height(self, rows: Rows) -> int:
+        index = self._index(rows)
+        return self._size(rows.base) if index is None else len(index)
 
     def _base_index(self, base: Rows) -> Array:
         """For a base that is not a data set: the positions of its rows in the base before it."""
@@ -202,6 +222,9 @@ class PolarsEngine(Engine):
             if isinstance(base, Window):
                 index = self._index(base.parent)
                 kept = np.arange(self._size(base.parent.base)) if index is None else index
+            elif isinstance(base, Pairs):
+                index, kept = self._index(base.parent), self._joins.pairs(base)["left"].to_numpy()
+                kept = kept if index is None else index[kept]
             else:
                 kept = self._step(base, base.parent)
             self._cache.put(key, kept)
@@ -216,10 +239,8 @@ class PolarsEngine(Engine):
             base = expression.base
             length = size or 0 if base is None else self._size(base)
             order, shared = self._with_shared(expression)
-            if isinstance(expression, Aggregate):
-                column = checked(self._persons.aggregate(expression), expression)
-            elif isinstance(expression, Lookup):
-                column = checked(self._persons.look_up(expression), expression)
+            if isinstance(expression, (Aggregate, Lookup, Paired, Appended)):
+                column = checked(self._from_persons(expression), expression)
             elif not shared and at_once(order):
                 column = checked(self._whole(order, length), expression)
             else:
@@ -229,6 +250,16 @@ class PolarsEngine(Engine):
             self._cache.put(key, column, int(column.estimated_size()))
         found: pl.Series = self._cache[key]
         return found
+
+    def _from_persons(self, expression: Aggregate | Lookup | Paired | Appended) -> pl.Series:
+        match expression:
+            case Aggregate():
+                return self._persons.aggregate(expression)
+            case Lookup():
+                return self._persons.look_up(expression)
+            case Paired():
+                return self._joins.paired(expression)
+        return self._joins.appended(expression)
 
     def _with_shared(self, expression: Expr) -> tuple[list[Expr], dict[Expr, pl.Series]]:
         """The steps to a column, and the columns among them that many others share: those are computed alone."""
@@ -330,6 +361,9 @@ class PolarsEngine(Engine):
         return is_long(self._frames[table[0].source]) and self._long.counts(table)  # type: ignore[index]
 
     def _count(self, table: Tally) -> Array:
+        divided = self._by_person.count(table) if _has_persons(table.rows.source) else None
+        if divided is not None:
+            return divided
         rows, keys, value = table.rows, table.keys, table.value
         index = self._index(rows)
         if value is None and not keys:
@@ -351,6 +385,11 @@ class PolarsEngine(Engine):
                 self._cache.put((value, "amounts"), amounts)
         found: Array = amounts
         return found
+
+
+def _has_persons(source: Rows) -> bool:
+    """Whether a data set says whose rows they are. Only such tables are joined, and divided by person."""
+    return isinstance(source, Source) and source.dataset.unit.column is not None
 
 
 def _tallies(values: list[Value]) -> list[Tally]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,7 @@ TABLES = 1_000  # that are filled in one pass
 class LongTables:
     """Which tables are counted in passes over their data set, and those passes."""
 
-    def __init__(self, frames: dict[Source, pl.DataFrame | OnDisk], cache: Cache) -> None:
+    def __init__(self, frames: MutableMapping[Source, pl.DataFrame | OnDisk], cache: Cache) -> None:
         self._frames, self._cache = frames, cache
         self._passes: Counter[Rows] = Counter()
         self._asked: Counter[Fields] = Counter()

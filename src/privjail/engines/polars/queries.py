@@ -1,7 +1,7 @@
 """Counts and sums over a long table in memory: Polars queries that run on all processors.
 
-Without keys, one query gives the numbers. With keys, a query gives each row its place in the table, and its amount, for
-a part of the rows at a time; NumPy adds them up.
+Without keys, one query gives the numbers. With keys, a query gives each row its place in the table, for a part of the
+rows at a time; NumPy counts them. Sums by keys are made in batches (batches.py).
 
 Amounts are floats that are multiples of their grid. No more rows are added up at a time than have a sum of at most
 2**53 steps, so that sums are exact in any order.
@@ -30,7 +30,8 @@ from privjail.engines.polars.columns import (
     spelled_size,
     to_polars,
 )
-from privjail.ops.numbers.tally import Tally, grid_bounds, rounded, sum_grid
+from privjail.engines.polars.narrowed import clipped_once
+from privjail.ops.numbers.tally import Tally, grid_bounds, nearest, rounded, sum_grid
 from privjail.ops.polars_types import dtype_of
 from privjail.plan.domain import FloatDomain, IntDomain
 from privjail.plan.expr import Expr, column_steps
@@ -47,6 +48,8 @@ LEAST = 1 << 18  # rows that a query is given however many steps it has
 def in_one_query(table: Tally) -> bool:
     """Whether a table can be had in this way."""
     value = table.value
+    if table.keys and value is not None:
+        return False  # sums by keys take less time in batches: places and amounts stay in the processor's cache
     fits = value is None or not is_rounded(value.domain) or _grid(value) <= COARSEST
     return fits and all(each.base is not None for each in _expressions(table)) and _steps(table) <= LARGE
 
@@ -95,21 +98,12 @@ def _add_totals(frame: pl.DataFrame, tables: list[Tally], found: list[Array]) ->
 
 
 def _add_tables(frame: pl.DataFrame, tables: list[Tally], found: list[Array]) -> None:
-    places = list(dict.fromkeys((table.rows, table.keys) for table in tables))
-    values = list(dict.fromkeys(table.value for table in tables if table.value is not None))
-    wanted = [_place(*each).alias(f"place {i}") for i, each in enumerate(places)]
-    wanted += [_amount(each).cast(pl.Float64()).fill_null(0).alias(f"amount {i}") for i, each in enumerate(values)]
-    most = min(PART, max(1 << 12, HELD // (8 * len(wanted))), *map(_most_rows, tables))
+    wanted = [_place(table.rows, table.keys).alias(str(i)) for i, table in enumerate(tables)]
+    most = min(PART, max(1 << 12, HELD // (8 * len(wanted))))
     for start in range(0, frame.height, most):
         part = _queried(frame.slice(start, most), wanted)
-        held = {name: part[name].to_numpy() for name in part.columns}
-        for table, total in zip(tables, found, strict=True):
-            value = table.value
-            amounts = None if value is None else held[f"amount {values.index(value)}"]
-            place = held[f"place {places.index((table.rows, table.keys))}"]
-            counted = np.bincount(place, amounts, total.size + 1)[: total.size]
-            steps = counted if value is None else counted * float(1 / _grid(value))  # a power of two: exact
-            total += steps.astype(np.int64).reshape(total.shape)
+        for place, total in zip(part.iter_columns(), found, strict=True):
+            total += np.bincount(place.to_numpy(), minlength=total.size + 1)[: total.size].reshape(total.shape)
 
 
 def _queried(part: pl.DataFrame, wanted: list[pl.Expr]) -> pl.DataFrame:
@@ -154,11 +148,13 @@ def _place(rows: Rows, keys: tuple[Expr, ...]) -> pl.Expr:
 
 def _amount(value: Expr) -> pl.Expr:
     """The column that is added up: as it is where the grid is 1, else floats that are multiples of the grid."""
-    column, domain = to_polars(column_steps(value)), value.domain
+    domain, step = value.domain, float(_grid(value))
     if not is_rounded(domain):
-        return column
+        return to_polars(column_steps(value))
     assert isinstance(domain, (IntDomain, FloatDomain))
-    found: pl.Expr = rounded(column.cast(pl.Float64()), domain, float(_grid(value)))
+    narrowed = clipped_once(value)
+    column = to_polars(column_steps(value if narrowed is None else narrowed)).cast(pl.Float64())
+    found: pl.Expr = rounded(column, domain, step) if narrowed is None else nearest(column, step)
     return found
 
 

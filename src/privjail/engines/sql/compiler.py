@@ -2,14 +2,15 @@
 
 Rows of a base are read from one relation. What an expression over the base computes becomes a term; terms that grow
 long are computed in a stage of their own, as a column that later terms mention by name; what is looked up in another
-table comes from a join of such a stage. A slice, a window, a groupby.head or one row per person closes its rows into a
-relation with the columns that are needed above it.
+table comes from a join of such a stage. A slice, a window, a groupby.head, one row per person, a join of rows or tables
+below each other close their rows into a relation with the columns that are needed above it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from privjail.engines.sql.dialect import Dialect
@@ -17,7 +18,10 @@ from privjail.engines.sql.table import By, Table
 from privjail.engines.sql.term import Term, build, listed
 from privjail.errors import engine_gap
 from privjail.ops.columns.carried import Carried
+from privjail.ops.numbers.key_counts import KeyCounts
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.lookup import Lookup
+from privjail.ops.rows.pairs import Paired, Pairs
 from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.source import Source
 from privjail.ops.rows.window import Lag
@@ -27,8 +31,11 @@ from privjail.plan.rows import Rows
 
 LONG = 1_500  # characters of a term that is computed in a stage of its own
 SIMPLE = 120  # characters of an input that may be repeated in a long term
+LONGEST = 20_000  # characters of a term with the columns of all stages below written out in it
 POSITION = "position"
 MOST_JOINS = 32  # in one statement: a plan can mention the same tables in more ways than an engine can plan for
+_COLUMN = re.compile(r"\b[a-z]\d+\b")
+_DEFINED = re.compile(r"(.*?) AS ([a-z]\d+)\b", re.DOTALL)
 
 
 class Stored(NamedTuple):
@@ -64,6 +71,7 @@ class Compiler:
         self._open: Scope | None = None  # the one whose terms are being made
         sql.named = self._named
         self._names = self._joins = 0
+        self._lengths: dict[str, int] = {}  # of columns, if everything below were written out
 
     def statement(self, body: str) -> str:
         return (f"WITH {', '.join(self._relations)} " if self._relations else "") + body
@@ -92,13 +100,36 @@ class Compiler:
 
     def _relation(self, body: str) -> str:
         name = self.name("r")
-        self._relations.append(f"{name} AS ({body})")
+        kept = self.sql.kept if self._is_long(body) else ""
+        self._relations.append(f"{name} AS {kept}({body})")
         return name
+
+    def _is_long(self, body: str) -> bool:
+        """Whether a column of a relation would be long if the columns that it uses were written out in it.
+
+        Databases do that, and each use of a column is a copy: after some stages of a few copies each, no memory is
+        large enough. A relation that is kept as it is ends that, so its columns count as their names.
+        """
+        found = {column: self.written_out(Term(term)) for term, column in _DEFINED.findall(body)}
+        long = max(found.values(), default=0) > LONGEST
+        self._lengths.update(dict.fromkeys(found, 0) if long and self.sql.kept else found)
+        return long
+
+    def written_out(self, term: Term) -> int:
+        """How long a term is if the columns that it uses were written out in it."""
+        return len(term.text) + sum(self._lengths.get(each, 0) for each in _COLUMN.findall(term.text))
 
     def _start(self, base: Rows, order: Sequence[Expr]) -> Scope:
         if isinstance(base, Source):
             return self._source(base)
-        return self._persons(base, order) if isinstance(base, PerPerson) else self._base(base, order)
+        match base:
+            case PerPerson():
+                return self._persons(base, order)
+            case Pairs():
+                return self._pairs(base, order)
+            case Append():
+                return self._appended(base, order)
+        return self._base(base, order)
 
     def selected(self, rows: Rows, scope: Scope) -> Table:
         """The rows that the steps above a base keep, in their order."""
@@ -146,6 +177,77 @@ class Compiler:
         }
         return self._closed(rows.relation, Table(self.sql, tuple(first), grouped=key), made)
 
+    def _pairs(self, base: Pairs, order: Sequence[Expr]) -> Scope:
+        """Each row with each of its partners; in the order of the rows, and of the partners of one row."""
+        self._count_join()
+        carried = [node for node in order if isinstance(node, Carried)]
+        paired = [node for node in order if isinstance(node, Paired)]
+        mine = self.kept_rows(base.rows, [*base.keys, *(leaf.inner for leaf in carried)])
+        theirs = self.kept_rows(base.other, [*base.other_keys, *(leaf.inner for leaf in paired)])
+        sides = [mine.leaves[key] for key in base.keys], [theirs.leaves[key] for key in base.other_keys]
+        way = "LEFT JOIN" if base.how == "left" else "JOIN"
+        condition: Term = base.sql(self.sql, mine.table, *sides)
+        relation = f"{mine.relation} {way} {theirs.relation} ON {condition.text}"
+        columns: dict[Expr, Term] = {leaf: leaf.sql(self.sql, None, mine.leaves[leaf.inner]) for leaf in carried}
+        for leaf in paired:
+            columns[leaf] = leaf.sql(self.sql, theirs.leaves[leaf.inner], sides[1][0])
+        return self._closed(relation, Table(self.sql, (*mine.table.order, *theirs.table.order)), columns)
+
+    def _appended(self, base: Append, order: Sequence[Expr]) -> Scope:
+        """The rows of one table, numbered in their order, then those of another."""
+        self._count_join()
+        leaves = [node for node in order if isinstance(node, Appended)]
+        queries = []
+        for i, rows in enumerate((base.rows, base.other)):
+            parts = [leaf.parts[i][0] for leaf in leaves]
+            kept = self.kept_rows(rows, [part for part in parts if part is not None])
+            selected = [
+                self.sql.null(leaf.domain) if part is None else leaf.sql(self.sql, kept.leaves[part], part)
+                for leaf, part in zip(leaves, parts, strict=True)
+            ]
+            numbers = [self.sql.whole(i), kept.table.rank()]
+            named = [build(each, f" AS c{j:d}") for j, each in enumerate([*numbers, *selected])]
+            queries.append(build("SELECT ", *listed(named), f" FROM {kept.relation}").text)
+        relation = self._relation(base.sql(self.sql, *queries))
+        columns: dict[Expr, Term] = {leaf: Term(f"c{j + 2:d}") for j, leaf in enumerate(leaves)}
+        return self._closed(relation, Table(self.sql, (By(Term("c0")), By(Term("c1")))), columns)
+
+    def kept_rows(self, rows: Rows, wanted: Sequence[Expr]) -> Scope:
+        """Some rows of a base as a relation of their own, with these columns and no rows but those that are kept."""
+        below = self.scope(rows.base, [*wanted, *inputs_of_steps(rows)])
+        columns = {each: below.terms[each] for each in dict.fromkeys(wanted)}
+        found = self._closed(below.relation, self.selected(rows, below), columns)
+        kept = found.table.kept()
+        if kept is not None:
+            found.relation = self._relation(build(f"SELECT * FROM {found.relation} WHERE ", kept).text)
+            found.table = Table(self.sql, found.table.order)
+        return found
+
+    def first_keys(self, counts: KeyCounts) -> str:
+        """One row for each key of each person that counts: of hers, the first different ones."""
+        wanted = [counts.key] if counts.person is None else [counts.key, counts.person]
+        rows = self.kept_rows(counts.rows, wanted)
+        key = rows.leaves[counts.key]
+        table = counts.sql(self.sql, rows.table, key)
+        if counts.person is None:  # each row is a person
+            return self._finished(self._closed(rows.relation, table, {counts.key: key}))
+        person = self.sql.sortable(rows.leaves[counts.person], counts.person.domain)
+        once = self._closed(rows.relation, table.first_of([person, key]), {counts.key: key, counts.person: person})
+        number = once.table.rank(once.leaves[counts.person])  # of a key among those of its person, by its first row
+        first = replace(once.table, ranks=((number, "<=", counts.per_person),))
+        return self._finished(self._closed(once.relation, first, {counts.key: once.leaves[counts.key]}))
+
+    def _finished(self, scope: Scope) -> str:
+        """The relation whose only column is a key, for each row that is kept."""
+        kept, (key,) = scope.table.kept(), scope.leaves.values()
+        where: tuple[str | Term, ...] = () if kept is None else (" WHERE ", kept)
+        return self._relation(build("SELECT ", key, f" AS key FROM {scope.relation}", *where).text)
+
+    def _count_join(self) -> None:
+        self._joins += 1
+        if self._joins > MOST_JOINS:
+            raise engine_gap(f"a question with more than {MOST_JOINS} joins", self.sql.name)
+
     def _closed(self, relation: str, table: Table, columns: Mapping[Expr, Term]) -> Scope:
         selected: list[Term] = []
         leaves: dict[Expr, Term] = {}
@@ -173,9 +275,7 @@ class Compiler:
 
     def _look_up(self, scope: Scope, nodes: Sequence[Lookup]) -> None:
         """Columns of the one row of another table that each row finds by the same keys: one join for all of them."""
-        self._joins += 1
-        if self._joins > MOST_JOINS:
-            raise engine_gap(f"a question with more than {MOST_JOINS} joins", self.sql.name)
+        self._count_join()
         other, other_keys = nodes[0].other, nodes[0].other_keys
         wanted = list(dict.fromkeys([*other_keys, *(node.inner for node in nodes)]))
         below = self.scope(other.base, [*wanted, *inputs_of_steps(other)])
@@ -197,7 +297,7 @@ class Compiler:
             scope.leaves[node] = Term(found.leaves[node.inner].text, condition.level + 1)
 
     def _term(self, scope: Scope, node: Expr) -> Term:
-        if isinstance(node, (Carried, Lag, Aggregate, Lookup)):
+        if isinstance(node, (Carried, Lag, Aggregate, Lookup, Paired, Appended)):
             return scope.leaves[node]
         inputs = [scope.terms[each] for each in node.inputs]
         term = self._line(node, inputs)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from itertools import count
 from typing import Any
+from weakref import ref
 
 from privjail.engines.files import HeldFiles
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import Stored
 from privjail.engines.sql.dialect import Dialect
 from privjail.engines.sql.engine import SqlEngine
-from privjail.engines.sql.store import stored_batches
+from privjail.engines.sql.store import FilesInPlace, stored_batches
 from privjail.errors import EngineFailed
 from privjail.ops.rows.source import Source
 
@@ -45,18 +46,29 @@ def open_database(memory: int | None = None, threads: int | None = None) -> Any:
 class DuckDBStore:
     """One database for all sessions of a jail; each statement runs on a cursor of its own."""
 
-    def __init__(self, database: Any = None, seconds: float | None = None) -> None:
+    def __init__(
+        self, database: Any = None, seconds: float | None = None, stored: MutableMapping[Source, Stored] | None = None
+    ) -> None:
         import duckdb
 
         self._failures: type[BaseException] = duckdb.Error
         self._database = open_database() if database is None else database
         self._seconds = seconds
-        self._stored: dict[Source, Stored] = {}
+        self._stored: MutableMapping[Source, Stored] = {} if stored is None else stored
+        self._made: dict[str, ref[Source]] = {}  # tables, and whose rows they hold
+        self._files = FilesInPlace()
         self._lock = threading.Lock()
 
     @property
-    def stored(self) -> dict[Source, Stored]:
+    def stored(self) -> MutableMapping[Source, Stored]:
         return self._stored
+
+    def _drop_unused(self) -> None:
+        """Drop the rows of data sets that were updated, and that no plan rests on any more."""
+        for name in [name for name, source in self._made.items() if source() is None]:
+            with contextlib.suppress(self._failures):
+                self._database.execute(f"DROP TABLE {name}")
+            del self._made[name]
 
     def dialect(self) -> Dialect:
         return Dialect()
@@ -67,7 +79,9 @@ class DuckDBStore:
             return
         schema, batches = stored_batches(source.dataset, data)
         with self._lock:
+            self._drop_unused()
             name = f"held{next(_NUMBERS):d}"
+            self._made[name] = ref(source)
             cursor = self._database.cursor()
             columns = ", ".join(f"{each.name} {_TYPES[str(each.type)]}" for each in schema)
             cursor.execute(f"CREATE TABLE {name} ({columns})")
@@ -79,6 +93,7 @@ class DuckDBStore:
             self._stored[source] = Stored(name, rows)
             if old is not None:
                 cursor.execute(f"DROP TABLE {old.relation}")
+                self._made.pop(old.relation, None)
             cursor.close()
 
     def _append(self, cursor: Any, name: str, batch: Any) -> None:
@@ -97,13 +112,14 @@ class DuckDBStore:
         with self._lock:
             paths = self._database.read_parquet([str(path) for path in files.paths])
             paths.create_view(name)
+            self._files.note(name, files.paths)
             self._stored[source] = Stored(name, files.rows)
 
     def __del__(self) -> None:
         # The database may be shared by others, and outlive this.
-        for held in getattr(self, "_stored", {}).values():
+        for name in getattr(self, "_made", {}):
             with contextlib.suppress(Exception):
-                self._database.execute(f"DROP TABLE {held.relation}")
+                self._database.execute(f"DROP TABLE {name}")
 
     def run(self, statement: str) -> Sequence[Sequence[Any]]:
         cursor = self._database.cursor()
@@ -113,7 +129,8 @@ class DuckDBStore:
                 timer.daemon = True
                 timer.start()
             found: list[Any] = cursor.execute(statement).fetchall()
-            return found
+            if not self._files.changed(statement):
+                return found
         except self._failures:
             pass
         finally:

@@ -15,9 +15,8 @@ from privjail.engines.engine import Answer, Cache, Engine, Sides
 from privjail.engines.held import Held
 from privjail.engines.polars.columns import enclosing_tables
 from privjail.engines.sql.compiler import Compiler
-from privjail.engines.sql.questions import Question, counted, rows_of, statements
+from privjail.engines.sql.questions import Question, counted, keys_of, rows_of, statements
 from privjail.engines.sql.store import Store
-from privjail.errors import engine_gap
 from privjail.ops.numbers.key_counts import KeyCounts, Keyed
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
@@ -54,43 +53,32 @@ class SqlEngine(Engine):
         values = list(values)
         for each in values:
             if isinstance(each, KeyCounts):
-                self.keys(each)
+                keys_of(self._compiler(), each)
         for _ in self._statements(list(dict.fromkeys(_asked(values)))):
             pass
 
     def evaluate_all(self, values: Iterable[Value]) -> list[Answer]:
         wanted = list(values)
-        self._ask(_asked(wanted))
-        return [self.evaluate(value) for value in wanted]
+        # Not read from what is kept: a table may have been dropped there already for another one of this release.
+        asked = self._ask(_asked(wanted))
+        known: dict[Value, Answer] = {question: _answer(question, numbers) for question, numbers in asked.items()}
+        return [self.evaluate_from(value, known) for value in wanted]
 
     def tally(self, tally: Tally) -> Answer:
-        numbers = self._numbers(tally)
-        return numbers if tally.keys else numbers[0]
+        return _answer(tally, self._ask([tally])[tally])
 
     def rank(self, scores: QuantileScores) -> Sides:
-        pairs, size = self._numbers(scores), len(scores.candidates) + 1
-        at_or_below, below = [0] * size, [0] * size  # values, by how many candidates lie (at or) below them
-        for place, number in enumerate(pairs):
-            passed, equal = divmod(place, 2)
-            at_or_below[passed] += number
-            below[passed - equal] += number
-        total = sum(pairs)
-        return Sides(_running(at_or_below)[:-1], [total - n for n in _running(below)[:-1]], total)
+        return _sides(self._ask([scores])[scores], len(scores.candidates) + 1)
 
     def keys(self, counts: KeyCounts) -> Keyed:
-        raise engine_gap("the operation 'key_counts'", self.store.dialect().name)
+        found = self.store.run(keys_of(self._compiler(), counts))
+        return [(key, int(number)) for key, number in found]
 
     def table(self, rows: Rows, columns: Mapping[str, Expr]) -> dict[str, list[Any]]:
         found = self.store.run(rows_of(self._compiler(), rows, list(columns.values())))
         return {name: [row[i] for row in found] for i, name in enumerate(columns)}
 
     # -- questions
-
-    def _numbers(self, question: Question) -> list[int]:
-        found = self._known(question)
-        if found is None:
-            found = self._ask([question])[question]
-        return found
 
     def _known(self, question: Question) -> list[int] | None:
         if isinstance(question, QuantileScores):
@@ -105,9 +93,10 @@ class SqlEngine(Engine):
         return None
 
     def _ask(self, questions: Iterable[Question]) -> dict[Question, list[int]]:
-        """Put the questions whose answers are not kept to the database."""
-        missing = [each for each in dict.fromkeys(questions) if self._known(each) is None]
-        answers: dict[Question, list[int]] = {}
+        """The answers to all questions; those that are not kept are put to the database."""
+        kept = {each: self._known(each) for each in questions}
+        answers = {each: numbers for each, numbers in kept.items() if numbers is not None}
+        missing = [each for each in kept if each not in answers]
         for statement, asked in self._statements(_widened(missing)):
             for question, numbers in zip(asked, counted(self.store.run(statement), asked), strict=True):
                 answers[question] = numbers
@@ -151,6 +140,22 @@ def _part(numbers: list[int], size: int, place: tuple[int, ...], keys: tuple[Exp
     for position, key in zip(place, keys, strict=False):
         start = start * len(key.domain.labels or ()) + position
     return numbers[start * size : (start + 1) * size]
+
+
+def _answer(question: Question, numbers: list[int]) -> Answer:
+    if isinstance(question, QuantileScores):
+        return question.scores(*_sides(numbers, len(question.candidates) + 1))
+    return numbers if question.keys else numbers[0]
+
+
+def _sides(pairs: list[int], size: int) -> Sides:
+    at_or_below, below = [0] * size, [0] * size  # values, by how many candidates lie (at or) below them
+    for place, number in enumerate(pairs):
+        passed, equal = divmod(place, 2)
+        at_or_below[passed] += number
+        below[passed - equal] += number
+    total = sum(pairs)
+    return Sides(_running(at_or_below)[:-1], [total - n for n in _running(below)[:-1]], total)
 
 
 def _small_enough(questions: list[Question]) -> Iterator[list[Question]]:

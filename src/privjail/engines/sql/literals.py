@@ -33,6 +33,7 @@ class Literals:
 
     name = "DuckDB"
     text_type = "VARCHAR"
+    kept = "MATERIALIZED "  # before a relation that is computed once, and not written out where it is used
 
     def __init__(self) -> None:
         self.named: Callable[[Term], Term] = lambda term: term  # a term that is mentioned often, as a computed column

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from privjail.engines.sql.compiler import Compiler, Scope, inputs_of_steps
+from privjail.engines.sql.compiler import LONG, Compiler, Scope, inputs_of_steps
 from privjail.engines.sql.table import Table, ordered
 from privjail.engines.sql.term import Term, build, listed
+from privjail.ops.numbers.key_counts import KeyCounts
 from privjail.ops.numbers.quantile_scores import QuantileScores
 from privjail.ops.numbers.tally import Tally
 from privjail.plan.expr import Expr
@@ -33,7 +35,8 @@ def counted(rows: Iterable[Sequence[Any]], questions: Sequence[Question]) -> lis
         return [[int(number)] for number in row]
     found = [[0] * _size(question) for question in questions]
     for question, place, number in rows:
-        found[question][place] = int(number)
+        if place is not None:  # rows in no group, and those that conditions drop
+            found[question][place] = int(number)
     return found
 
 
@@ -44,6 +47,11 @@ def rows_of(compiler: Compiler, rows: Rows, columns: Sequence[Expr]) -> str:
     terms = [build(scope.terms[each], f" AS x{i:d}") for i, each in enumerate(columns)]
     order = ordered(table.order)
     return compiler.statement(build(_select(scope, table, terms or [Term("1 AS x0")]), " ", order).text)
+
+
+def keys_of(compiler: Compiler, counts: KeyCounts) -> str:
+    """(key, number of persons) of each key that occurs, in any order."""
+    return compiler.statement(f"SELECT key, count(*) AS number FROM {compiler.first_keys(counts)} GROUP BY key")
 
 
 def _size(question: Question) -> int:
@@ -80,17 +88,30 @@ def _one_row(compiler: Compiler, questions: Sequence[Question]) -> str:
     passes: list[Term] = []
     for base, asked in _by_base(questions).items():
         scope = _scope(compiler, [q.rows for q in asked] or [base], [e for q in asked for e in _columns(q)])
+        columns: list[Term] = []  # by names of their own: Sail takes two sums of equal text for the same column
         aggregates: list[Term] = []
         for question in asked:
             assert isinstance(question, Tally)
+            number = questions.index(question)
             value = None if question.value is None else scope.terms[question.value]
             _, amount = question.sql(compiler.sql, [], value)
             kept = compiler.selected(question.rows, scope).kept()
-            name = f"n{questions.index(question):d}"
-            aggregates.append(build(_aggregate(amount, kept), f" AS {name}"))
-        passes.append(build("(SELECT ", *listed(aggregates), f" FROM {scope.relation}) AS p{len(passes):d}"))
+            amount, kept = (
+                _as_column(columns, each, f"{letter}{number:d}")
+                for letter, each in zip("ak", (amount, kept), strict=True)
+            )
+            aggregates.append(build(_aggregate(amount, kept), f" AS n{number:d}"))
+        rows = build("(SELECT ", *listed(columns or [Term("1 AS one")]), f" FROM {scope.relation}) AS q{len(passes):d}")
+        passes.append(build("(SELECT ", *listed(aggregates), " FROM ", rows, f") AS p{len(passes):d}"))
     names = [Term(f"n{i:d}") for i in range(len(questions))]
     return build("SELECT ", *listed(names), " FROM ", *_crossed(passes)).text
+
+
+def _as_column(columns: list[Term], term: Term | None, name: str) -> Term | None:
+    if term is None:
+        return None
+    columns.append(build(term, f" AS {name}"))
+    return Term(name)
 
 
 def _crossed(passes: Sequence[Term]) -> list[str | Term]:
@@ -131,10 +152,12 @@ def _table(compiler: Compiler, scope: Scope, table: Table, question: Question, n
         sql = compiler.sql
         # The candidates rise, so at most one of them equals a value.
         place = sql.as_whole(at_or_below) * sql.whole(3) - sql.as_whole(below)
+    kept = table.kept()
+    if kept is not None and compiler.written_out(kept) > LONG:
+        # As a column: databases move conditions down to the stored rows, with all stages in between written out.
+        place, table = compiler.sql.case(kept, place), replace(table, conditions=())
     inner = [build(place, " AS place")] + ([] if amount is None else [build(amount, " AS amount")])
     rows = _select(scope, table, inner)
     total = _aggregate(None if amount is None else Term("amount"))
-    return build(
-        f"SELECT {number:d} AS question, place, ", total, " AS number FROM (", rows, f") AS q{number:d} ",
-        "WHERE place IS NOT NULL GROUP BY place",
-    )  # fmt: skip
+    grouped = f") AS q{number:d} GROUP BY place"
+    return build(f"SELECT {number:d} AS question, place, ", total, " AS number FROM (", rows, grouped)

@@ -12,13 +12,14 @@ from concurrent import futures
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from privjail.engines.files import HeldFiles
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import Stored
 from privjail.engines.sql.engine import SqlEngine
 from privjail.engines.sql.spark_dialect import SparkDialect
-from privjail.engines.sql.store import stored_batches
+from privjail.engines.sql.store import FilesInPlace, stored_batches
 from privjail.errors import EngineFailed
 from privjail.ops.rows.source import Source
 
@@ -42,6 +43,7 @@ class SparkStore:
         self._address, self._token, self._seconds = address, token, seconds
         self._tables: dict[Source, Callable[[Any], None]] = {}  # how to make a session know a data set
         self._stored: dict[Source, Stored] = {}
+        self._files = FilesInPlace()
         self._session: Any = None
         self._lock = threading.RLock()
         self._running = futures.ThreadPoolExecutor(32, "spark")
@@ -58,6 +60,7 @@ class SparkStore:
         name = f"held{next(_NUMBERS):d}"
         if isinstance(data, HeldFiles):
             paths, rows = [str(path) for path in data.paths], data.rows
+            self._files.note(name, data.paths)
 
             def known(session: Any) -> None:
                 session.read.parquet(*paths).createOrReplaceTempView(name)
@@ -82,6 +85,8 @@ class SparkStore:
     def run(self, statement: str) -> Sequence[Sequence[Any]]:
         self.jobs += 1
         found = self._within(lambda session: session.sql(statement).toArrow())
+        if self._files.changed(statement):
+            raise EngineFailed("the engine failed")
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     # -- one statement, until the deadline
@@ -150,7 +155,8 @@ class SparkStore:
         if self._token is None:
             return self._address
         token = Path(os.fspath(self._token)).read_text(encoding="utf-8").strip()
-        return f"{self._address.rstrip('/')}/;token={token}"
+        # Quoted: a token often ends with '=', and ';' would begin another setting of the connection.
+        return f"{self._address.rstrip('/')}/;token={quote(token, safe='')}"
 
     def _forget(self, session: Any) -> None:
         with self._lock:

@@ -17,6 +17,7 @@ class SparkDialect(Dialect):
 
     name = "Spark"
     text_type = "STRING"
+    kept = ""  # Spark does not write out what is used more than once
     float_suffix = "D"
     sha256_ends = ("sha2(", ", 256)")
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
-from privjail.engines.files import HeldFiles
+from privjail.engines.files import HeldFiles, Stamp, stamp
 from privjail.engines.held import Held
 from privjail.engines.sql.compiler import POSITION, Stored
 from privjail.engines.sql.dialect import Dialect
+from privjail.errors import SchemaError
 from privjail.ops.rows.source import Dataset, Source
+
+_HELD = re.compile(r"\bheld\d+\b")
 
 
 class Store(Protocol):
@@ -25,6 +30,31 @@ class Store(Protocol):
 
     def run(self, statement: str) -> Sequence[Sequence[Any]]:
         """The rows that a statement gives. Fails with EngineFailed, which says nothing of what went wrong."""
+
+
+class FilesInPlace:
+    """Files that statements read where they are. Their hashes were compared once, when they were opened.
+
+    A database reads what it finds: another file under the same name, and Sail takes a file that is gone for one
+    without rows. So after each statement it is asked whether the files are still those that were opened.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[str, list[tuple[Path, Stamp]]] = {}
+
+    def note(self, relation: str, paths: Sequence[Path]) -> None:
+        self._opened[relation] = [(path, stamp(path)) for path in paths]
+
+    def changed(self, statement: str) -> bool:
+        """Whether a file has changed that a statement read."""
+        try:
+            return any(
+                stamp(path) != opened
+                for relation in set(_HELD.findall(statement))
+                for path, opened in self._opened.get(relation, ())
+            )
+        except SchemaError:  # it is gone
+            return True
 
 
 def stored_batches(dataset: Dataset, held: Held) -> tuple[Any, Iterator[Any]]:

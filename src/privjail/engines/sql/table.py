@@ -13,6 +13,8 @@ from typing import NamedTuple
 from privjail.engines.sql.dialect import Dialect
 from privjail.engines.sql.term import Term, all_of, build, listed
 
+LARGEST_LIMIT = 2**31 - 1  # that Spark takes
+
 
 class By(NamedTuple):
     """One term that rows are ordered by."""
@@ -88,11 +90,16 @@ class Table:
         return replace(self, ranks=((self.rank(*keys), "<=", 1),))
 
     def _limited(self, order: Sequence[By], skipped: int, most: int | None) -> Table:
-        limit = "" if most is None else f" LIMIT {most:d}"
-        offset = f" OFFSET {skipped:d}" if skipped else ""
-        if not limit and not offset:
+        """The rows after some that are skipped, all of them or at most so many."""
+        if most is None and not skipped:
             return replace(self, positions=None)
-        return replace(self, taken=build(ordered(order), limit, offset), positions=None)
+        if most is None or skipped + most > LARGEST_LIMIT:
+            # By numbers: Sail drops ORDER BY before an OFFSET without LIMIT, and then skips other rows.
+            number = replace(self, order=tuple(order)).rank()
+            ends = [(number, ">", skipped)] + ([] if most is None else [(number, "<=", skipped + most)])
+            return replace(self, ranks=tuple(ends), positions=None)
+        offset = f" OFFSET {skipped:d}" if skipped else ""
+        return replace(self, taken=build(ordered(order), f" LIMIT {most:d}", offset), positions=None)
 
     def rank(self, *keys: Term) -> Term:
         """The number of a row, from 1, among all rows or those with the same keys."""

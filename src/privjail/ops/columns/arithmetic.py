@@ -60,8 +60,11 @@ class Arithmetic(Expr):
     @property
     def on_whole_columns(self) -> bool:
         # Polars divides floats by a constant as x * (1/c), except in blocks of one row: not the same numbers,
-        # outside the bounds by a rounding, and another one as soon as rows are added.
-        return self.op in ("/", "//") and isinstance(self.domain, FloatDomain)
+        # outside the bounds by a rounding, and another one as soon as rows are added. It leaves out + 0.0, except in
+        # tables of one row: -0.0 stays what it is, or becomes 0.0.
+        if not isinstance(self.domain, FloatDomain):
+            return False
+        return self.op in ("/", "//") or self.op == "+" and (_is_zero(self.a) or _is_zero(self.b))
 
     def polars(self, *inputs: Any) -> Any:
         if isinstance(self.domain, IntDomain):
@@ -123,6 +126,13 @@ class Arithmetic(Expr):
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"
+
+
+def _is_zero(operand: Expr) -> bool:
+    """Whether this is a constant that may be zero."""
+    domain = operand.domain
+    assert isinstance(domain, Numeric)
+    return operand.base is None and (not domain.bounded or domain.lower <= 0 <= domain.upper)
 
 
 def _remainders(both: Any) -> Any:

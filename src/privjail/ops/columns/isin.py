@@ -12,6 +12,7 @@ from privjail.plan.expr import Expr
 from privjail.plan.node import Lit, node
 
 MOST_VALUES = 100_000
+SHOWN = 4  # values that are spelled out in the log
 
 
 @node
@@ -55,7 +56,8 @@ class IsIn(Expr):
         return sql.among(inputs[0], [sql.held(value, domain) for value in held if value is not None])
 
     def text(self, *inputs: str) -> str:
-        return f"{inputs[0]}.isin([{len(self.values)} values])"
+        few = ", ".join(map(repr, self.values)) if len(self.values) <= SHOWN else f"{len(self.values)} values"
+        return f"{inputs[0]}.isin([{few}])"
 
 
 @node

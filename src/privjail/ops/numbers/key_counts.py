@@ -107,6 +107,13 @@ class KeyCounts(Value):
         counted = kept.group_by("key").len()
         return list(zip(counted["key"].to_list(), counted["len"].to_list(), strict=True))
 
+    def sql(self, sql: Any, table: Any, key: Any) -> Any:
+        """The rows whose key counts; of each person the first few of them are taken (engines/sql/compiler.py)."""
+        fits = key.is_known()
+        if isinstance(self.key.domain, TextDomain):
+            fits = fits & (sql.characters(key) <= sql.whole(LONGEST))
+        return table.where(fits)
+
     def quotes(self) -> Iterator[Node]:
         yield self.rows
         yield self.key

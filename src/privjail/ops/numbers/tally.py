@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -61,7 +61,7 @@ class Tally(Value):
 
     def derive(self) -> Facts:
         rows, keys = self.rows, self.keys
-        _, _, _, cap, edits, _, deleted, _, _ = rows.lineage
+        _, _, _, cap, edits, _, deleted, _, _, _ = rows.lineage
         lower, upper, _ = self._reach()
         net, reach = rows.sum_distance(lower, upper), max(-lower, upper)
         joint: Sensitivity = PerElement((net,))
@@ -226,15 +226,27 @@ def amount(x: Any, domain: Domain) -> int:
 def rounded(column: Any, domain: IntDomain | FloatDomain, step: float) -> Any:
     """The same for a column of floats in which one grid step is ``step``, a power of two; in floats, in the same unit.
 
+    The column may be anything with these operators and ``clip``.
+    """
+    return rounding(domain, step)(column)
+
+
+def rounding(domain: IntDomain | FloatDomain, step: float) -> Callable[[Any], Any]:
+    """The same for many columns: the bounds are looked up once."""
+    if bounds_on_grid(domain):
+        return partial(nearest, step=step)
+    low, high = grid_bounds(domain)  # rounding may pass a bound that is not on the grid
+    return lambda column: nearest(column, step).clip(low * step, high * step)
+
+
+def nearest(column: Any, step: float) -> Any:
+    """The nearest grid point of each float.
+
     By adding and taking away 1.5 · 2**52 steps: between 2**52 and 2**53 steps the floats are the whole multiples of a
-    step, and ties go to the even one. The column may be anything with these operators and ``clip``.
+    step, and ties go to the even one.
     """
     far = 1.5 * 2.0**52 * step
-    found = (column + far) - far
-    if bounds_on_grid(domain):
-        return found
-    low, high = grid_bounds(domain)  # rounding may pass a bound that is not on the grid
-    return found.clip(low * step, high * step)
+    return (column + far) - far
 
 
 def bounds_on_grid(domain: IntDomain | FloatDomain) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privjail.errors import PlanError, RefusedError, RowsError
+from privjail.ops.direct import find_rows
 from privjail.plan.domain import CategoryDomain, Domain, FloatDomain, OrdinalDomain, TextDomain
 from privjail.plan.expr import Expr
 from privjail.plan.node import node
@@ -56,6 +57,10 @@ class Lookup(Expr):
         import polars as pl
 
         mine, theirs = inputs
+        if mine.width == 1:
+            rows = find_rows(mine.to_series(), theirs.to_series())
+            if rows is not None:
+                return pl.select(pl.when(pl.lit(rows) >= 0).then(pl.lit(rows)).alias("found")).to_series()
         found = theirs.with_row_index("found").unique(subset=theirs.columns, keep="first", maintain_order=True)
         joined = mine.join(found, on=mine.columns, how="left", maintain_order="left")
         return joined["found"].cast(pl.Int64())
@@ -87,17 +92,25 @@ def check_owners(keys: tuple[Expr, ...], other: Rows, other_keys: tuple[Expr, ..
             "tables of different populations are not joined: nothing says which persons are the same",
             do="ask the curator to add both tables to one population",
         )
-    step: Rows | None = other
-    while step is not None:  # a sample's coins decide at one place of the tree of costs: see plan/cells.py
-        if step.kind == "sample":
-            raise RefusedError("a random sample is not looked up in", do="join with the whole table, and sample first")
-        step = step.parent
+    if drawn(other):
+        raise RefusedError("a random sample is not looked up in", do="join with the whole table, and sample first")
     for a, b in zip(keys, other_keys, strict=True):
         if not comparable(a.domain, b.domain):
             raise PlanError(
                 f"the keys {a} and {b} have different types", do="convert one of them first, or declare them alike"
             )
     return base, other.base
+
+
+def drawn(rows: Rows) -> bool:
+    """Whether rows were made from a random sample, whose coins decide at one place of the tree of costs: plan/cells.py.
+
+    Other tables that joined or appended rows were made from are no samples: that is refused when they are made.
+    """
+    step: Rows | None = rows
+    while step is not None and step.kind != "sample":
+        step = step.parent
+    return step is not None
 
 
 def comparable(a: Domain, b: Domain) -> bool:

@@ -7,7 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from privjail.errors import PlanError, RefusedError, RowsError, unbounded
+from privjail.ops.direct import first_rows
 from privjail.ops.numbers.tally import amount, sql_amount, sum_grid
+from privjail.ops.polars_types import plain_zero
 from privjail.plan.distance import Number
 from privjail.plan.domain import (
     BoolDomain,
@@ -64,9 +66,12 @@ class PerPerson(Rows):
 
     def polars(self, frame: Any, *columns: Any) -> Any:
         """The number of each row's person, counted in the order of first appearance."""
-        owners = frame.select(columns[0].alias("owner"))
-        numbered = owners.unique(maintain_order=True).with_row_index("person")
-        return owners.join(numbered, on="owner", how="left", maintain_order="left")["person"]
+        import numpy as np
+        import polars as pl
+
+        first = first_rows(frame.select(columns[0].alias("owner"))["owner"])
+        new = first == np.arange(len(first))  # the first row of a person: one person more
+        return pl.Series((np.cumsum(new) - 1)[first])
 
     def python(self, rows: list[int], *columns: list[Any]) -> list[int]:
         """The number of each row's person, counted in the order of first appearance."""
@@ -199,7 +204,7 @@ class Aggregate(Expr):
             case "count":
                 return x.count().cast(pl.Int64())
             case "nunique":
-                x = x + 0.0 if self.inner is not None and isinstance(self.inner.domain, FloatDomain) else x
+                x = plain_zero(x) if self.inner is not None and isinstance(self.inner.domain, FloatDomain) else x
                 return x.drop_nulls().n_unique().cast(pl.Int64())
             case "any":
                 return x.fill_null(False).any()
@@ -210,7 +215,7 @@ class Aggregate(Expr):
             case "last":
                 return x.drop_nulls().last()
         found = x.min() if self.how == "min" else x.max()
-        return found + 0.0 if isinstance(self.domain, FloatDomain) else found
+        return plain_zero(found) if isinstance(self.domain, FloatDomain) else found
 
     def sql(self, sql: Any, *inputs: Any) -> Any:
         """An aggregate of a person's rows, given the number of each among them, and the column."""

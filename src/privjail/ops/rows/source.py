@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privjail.errors import PlanError, SchemaError
@@ -10,7 +10,7 @@ from privjail.ops.polars_types import named
 from privjail.plan.cells import Cell
 from privjail.plan.domain import Domain
 from privjail.plan.expr import Expr
-from privjail.plan.node import node
+from privjail.plan.node import LATER, node
 from privjail.plan.rows import Lineage, Rows
 
 
@@ -63,6 +63,10 @@ class Dataset:
 
     ``keys``: columns that have another value in each row of one person. Loading has made that true, and of ``links``,
     that each row has the owner of the row that it points to.
+
+    ``epoch``: the version of its rows. It is part of the names of everything computed from them, so groups of two
+    epochs are groups of two partitions, whose costs add up: a person may be in another group after an update. The
+    account, and its root cell, are those of all epochs. See docs/decisions/0209-epochs.md.
     """
 
     identity: str
@@ -72,6 +76,7 @@ class Dataset:
     population: Population | None = None
     keys: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    epoch: int = field(default=1, metadata={LATER: True})
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.columns]
@@ -120,6 +125,10 @@ class Source(Rows):
 
     def text(self) -> str:
         return self.dataset.name
+
+    def timeless(self) -> bytes:
+        """The digest of the same data set in its first epoch: two epochs with the same public facts have the same."""
+        return self.digest() if self.dataset.epoch == 1 else Source(replace(self.dataset, epoch=1)).digest()
 
 
 @node

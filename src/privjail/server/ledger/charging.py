@@ -6,10 +6,14 @@ import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
+from typing import Any
 
 from privjail.budget.ledger import Charge
+from privjail.budget.notions import Cost, Notion
+from privjail.plan.cells import Cell
 from privjail.server.deadline import Deadline
-from privjail.server.ledger.ledger import RequestLedger, dataset_of
+from privjail.server.ledger.ledger import DurableLedger, Epochs, dataset_of
+from privjail.server.ledger.room import Room
 from privjail.server.limits import Limits
 
 EXACT_BITS = 1024
@@ -45,6 +49,32 @@ class Progress:
     touched: bool = False  # data may have been read: an error from now on may depend on it
     charged: bool = False  # the charge is in the ledger
     reserved: int = 0  # bytes of memory, until the release ends
+
+
+@dataclass(frozen=True)
+class NotionOf:
+    notion: Notion
+
+
+@dataclass
+class RequestLedger:
+    """The ledger for one request of one user: what release.py charges."""
+
+    ledger: DurableLedger
+    user: str
+    request: str
+    digest: str
+    body: dict[str, Any]
+    caps: dict[str, Cost]
+    room: Room
+    epochs: Epochs
+
+    def account(self, root: Cell) -> NotionOf:
+        return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
+
+    def charge(self, charges: list[Charge]) -> None:
+        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps, self.room,
+                           self.epochs)  # fmt: skip
 
 
 @dataclass

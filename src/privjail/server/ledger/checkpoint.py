@@ -63,7 +63,11 @@ def _record(state: State) -> dict[str, Any]:
         "limits": [[scope, texts(limit)] for scope, limit in _by_key(state.limits)],
         "former": [[scope, texts(limit)] for scope, limit in _by_key(state.former)],
         "trees": [[scope, _branch_record(tree.whole)] for scope, tree in _by_key(state.trees)],
-        "requests": [[key, e.digest, e.lost, e.repeats] for key, e in _by_key(state.requests) if e.open or e.lost],
+        "requests": [
+            [key, e.digest, e.lost, e.repeats, *([e.epochs] if e.epochs else [])]
+            for key, e in _by_key(state.requests)
+            if e.open or e.lost
+        ],
         "failures": sorted(state.failures.items()),
         "kept": sorted(state.kept.items()),
         "releases": state.releases,
@@ -85,6 +89,8 @@ def _service(state: State) -> dict[str, Any]:
         "files": [[name, sorted(user.files.items())] for name, user in _by_key(state.users) if user.files],
         "wishes": [[w.number, w.user, w.dataset, w.budget, w.reason, w.at] for _, w in _by_key(state.wishes)],
         "dropped": state.dropped,
+        "leasing": [[name, texts(cost)] for name, cost in _by_key(state.leasing)],
+        "forfeited": [[name, texts(cost)] for name, cost in _by_key(state.forfeited)],
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -107,8 +113,9 @@ def _state(record: dict[str, Any]) -> State:
     for scope, whole in record["trees"]:
         notion = state.datasets[scope[2]].notion
         state.trees[_scope(scope)] = CostTree(notion.zero(), _branch(whole), notion.amplifies)
-    for (user, request), digest, lost, repeats in record["requests"]:
-        state.requests[user, request] = RequestEntry(digest, lost=lost, repeats=repeats)
+    for (user, request), digest, lost, repeats, *epochs in record["requests"]:
+        past = tuple((name, epoch) for each in epochs for name, epoch in each)
+        state.requests[user, request] = RequestEntry(digest, past, lost=lost, repeats=repeats)
     state.failures = Counter(dict(record["failures"]))
     state.kept = Counter(dict(record["kept"]))
     state.releases = record["releases"]
@@ -119,6 +126,8 @@ def _state(record: dict[str, Any]) -> State:
         state.examples[name] = Example(origin, rows, amounts(price) or (), digest, seq)
     state.wishes = {number: Wish(number, *rest) for number, *rest in record.get("wishes", ())}
     state.dropped = record.get("dropped", 0)
+    state.leasing = {name: amounts(cost) or () for name, cost in record.get("leasing", ())}
+    state.forfeited = {name: amounts(cost) or () for name, cost in record.get("forfeited", ())}
     return state
 
 

@@ -6,26 +6,33 @@ import datetime
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from privjail.budget.ledger import Charge
-from privjail.budget.notions import Cost, Notion
-from privjail.errors import PlanError
+from privjail.budget.notions import Cost
+from privjail.errors import DPError, PlanError
 from privjail.plan.cells import Cell
 from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
+from privjail.server.ledger.entries import PerElement
 from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
 from privjail.server.ledger.history import Checked, check_history, events_from
+from privjail.server.ledger.leasing import spend, to_open
+from privjail.server.ledger.refusals import may_be_answered, too_late
 from privjail.server.ledger.room import Room
 from privjail.server.ledger.state import RequestEntry, State
 from privjail.server.ledger.store import FIRST, Row, Store, StoreLost
 
 T = TypeVar("T")
+Epochs = Collection[tuple[str, int]]  # names of data sets, each with the version of its rows
 PATIENCE = 15.0  # seconds to wait for a shared ledger whose connection was lost
 ENTRIES = 2_048  # bytes of the entries of one request, without the text of its charge and its answer
 REPEATS = 4  # times that a request is run again after the jail stopped or failed before the answer
+
+
+class Outdated(DPError):
+    """A request rests on rows that were replaced meanwhile. Nothing was charged."""
 
 
 def dataset_of(cell: Cell) -> str:
@@ -115,32 +122,39 @@ class DurableLedger:
             self._checkpoint_if_due()
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
-               caps: dict[str, Cost], room: Room | None = None) -> None:  # fmt: skip
+               caps: dict[str, Cost], room: Room | None = None, epochs: Epochs = ()) -> None:  # fmt: skip
         """Charge a request once: check every limit and write the charge, or raise and write nothing.
 
-        ``room``: the most bytes of its answer, and how many bytes may be kept for its user.
+        ``room``: the most bytes of its answer, and how many bytes may be kept for its user. ``epochs``: of the data
+        sets that it will read. They must be the newest when it is charged: the order of entries tells what was read.
         """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
         said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
         beside = None if room is None else room.beside
         if beside is not None:
             said["certificate"] = hashlib.sha256(beside).hexdigest()
+        later = sorted((name, epoch) for name, epoch in epochs if epoch > 1)
+        if later:
+            said["epochs"] = later
         said["kept"] = kept = ENTRIES + (0 if room is None else room.bytes) + len(spelled(said))
 
-        def once() -> None:
+        def once() -> int | None:
             take_back = repeated = None
             try:
                 with self._store.writing(synced=False) as writing:
                     self._refresh()
+                    self._check_epochs(epochs)
                     known = self._request(user, request)
                     if known is not None and known.digest != digest:
                         raise PlanError("this request id was used before, for another request")
+                    if known is not None and known.answered is None and list(known.epochs) != later:
+                        raise too_late()
                     if known is None:
                         if room is not None:
                             room.check(self.state.kept[user] + kept)
                         # Added now, so that the limits are checked for the total; undone if the entry is not stored.
-                        take_back = self.state.spend(user, listed, caps, _now())
-                        entry = self._charge(user, request, digest, said)
+                        take_back, by = spend(self.state, user, listed, caps, _now(), leases)
+                        entry = {**self._charge(user, request, digest, said), **by}
                         writing.append(entry, beside)
                     elif known.answered is None:
                         repeated = writing.append(self._repeat(user, request, known))
@@ -152,10 +166,46 @@ class DurableLedger:
                 self.state.charged(entry)
             if repeated is not None:
                 self._apply(repeated)
+            return None if take_back is None else entry.get("lease")
 
         with self._lock:
-            self._again(once)
-        self._store.sync()  # without the lock: those who are charged meanwhile share one sync
+            leases = bool(self.state.leasing) and self._store.leases
+            if leases:
+                self._open_lease(user, listed)
+            lease = self._again(once)
+        # Without the lock: those who are charged meanwhile share one sync. Under a lease, only that must be on disk.
+        self._store.sync(lease)
+
+    def _open_lease(self, user: str, charges: list[PerElement]) -> None:
+        """Reserve a part of the budget for a user's charges, if there is to be one and she has none that suffices."""
+        if to_open(self.state, user, charges) is None:
+            return
+        event = None
+        with self._store.writing(synced=False) as writing:
+            self._refresh()
+            amount = to_open(self.state, user, charges)
+            if amount is not None:
+                said = {"user": user, "groups": self.state.groups_of(user), "dataset": charges[0][0]}
+                event = writing.append({"type": "lease", "at": _now(), **said, "amount": texts(amount)})
+        if event is not None:
+            self._apply(event)
+
+    @property
+    def leases(self) -> bool:
+        """Whether this ledger can have leases."""
+        return self._store.leases
+
+    def end_leases(self) -> None:
+        """Free what leases hold, before a jail stops: a restart of the machine afterwards forfeits nothing."""
+        with self._lock:
+            self._again(self._refresh)
+            if self.state.leases.open:
+                self.decide(lambda state: {"type": "leases_ended"})
+
+    def _check_epochs(self, epochs: Epochs) -> None:
+        for name, epoch in epochs:
+            if name not in self.state.datasets or self.state.datasets[name].epoch != epoch:
+                raise Outdated(f"the rows of {name!r} were updated", do="connect again")
 
     def _charge(self, user: str, request: str, digest: str, said: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -170,7 +220,7 @@ class DurableLedger:
 
     def _repeat(self, user: str, request: str, known: RequestEntry) -> dict[str, Any]:
         """The entry of another attempt, if there may be one: each of them takes the time of a release for nothing."""
-        _may_be_answered(known)
+        may_be_answered(known)
         if known.repeats >= REPEATS:
             raise LedgerError(
                 f"this request was begun {1 + REPEATS} times and never answered; it stays charged and is not run again",
@@ -222,7 +272,7 @@ class DurableLedger:
             known = self._request(user, request)
             if known is None:
                 return None
-            _may_be_answered(known)
+            may_be_answered(known)
             answered = known.answered
             if answered is None:
                 return None
@@ -247,7 +297,7 @@ class DurableLedger:
                 known = self._request(user, request)
                 if known is None:
                     raise LedgerError("an answer can be kept only for a request that was charged")
-                _may_be_answered(known)
+                may_be_answered(known)
                 if known.answered is None:
                     event = writing.append(entry, body)
             if event is not None:
@@ -339,45 +389,6 @@ class DurableLedger:
 
     def close(self) -> None:
         self._store.close()
-
-
-def _may_be_answered(known: RequestEntry) -> None:
-    """Refuse a request that is known to have no answer."""
-    if known.given_up:
-        raise LedgerError(
-            "this request took longer than this jail allows; it stays charged, and is not run again",
-            do="ask for less at once, as a new request",
-        )
-    if known.lost:
-        raise LedgerError(
-            "the machine of the jail was restarted before the answer to this request was on its disk; it may have "
-            "been sent, so there is no other, and it stays charged",
-            do="ask again, as a new request",
-        )
-
-
-@dataclass(frozen=True)
-class NotionOf:
-    notion: Notion
-
-
-@dataclass
-class RequestLedger:
-    """The ledger for one request of one user: what release.py charges."""
-
-    ledger: DurableLedger
-    user: str
-    request: str
-    digest: str
-    body: dict[str, Any]
-    caps: dict[str, Cost]
-    room: Room
-
-    def account(self, root: Cell) -> NotionOf:
-        return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
-
-    def charge(self, charges: list[Charge]) -> None:
-        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps, self.room)
 
 
 def _now() -> str:

@@ -17,6 +17,7 @@ from privjail.errors import BudgetExceeded, PlanError
 from privjail.server.limits import LimitError
 
 NOTHING = "nothing was charged"
+LARGEST = Fraction(10**300)  # a float holds no much larger one
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Rule:
     noise: Fraction | None = None  # the smallest standard deviation of noise, in multiples of one unit's influence
     hours: str | None = None  # "08:00-18:00 Europe/Zurich": when requests are answered
     until: str | None = None  # the end of the grant, as an ISO date: the first day on which it no longer holds
+
+    @property
+    def counts(self) -> bool:
+        """Whether it depends on what was charged before, on the same day or in the same hour."""
+        return any(each is not None for each in (self.per_day, self.requests_per_day, self.requests_per_hour))
 
     def record(self) -> dict[str, Any]:
         """As the ledger stores it: only what is limited."""
@@ -64,7 +70,7 @@ WORDS = {
 
 
 def shown(amount: Fraction) -> str:
-    return f"{float(amount):.10g}"
+    return f"{float(min(amount, LARGEST)):.10g}"
 
 
 @dataclass
@@ -143,6 +149,6 @@ def parse_hours(hours: str) -> tuple[datetime.time, datetime.time, datetime.tzin
         place: datetime.tzinfo = ZoneInfo(zone) if zone and zone != "UTC" else datetime.UTC
     except (ValueError, KeyError, OSError):
         dash = ""
-    if not dash or both[0] == both[1]:
+    if not dash or both[0] == both[1] or both[0].tzinfo or both[1].tzinfo:  # 18:00+01:00 cannot be compared
         raise PlanError(f"{hours!r} are no hours", do="write them as 08:00-18:00, or 08:00-18:00 Europe/Zurich")
     return *both, place

@@ -9,28 +9,30 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privjail.budget.ledger import CostTree
+from privjail.budget.ledger import CostTree, plus
 from privjail.budget.notions import NOTIONS, Cost
 from privjail.errors import BudgetExceeded, PlanError
 from privjail.ops.rows.source import Unit
-from privjail.plan.cells import Address
 from privjail.server.ledger.entries import (
     ANALYST,
     ROLES,
     Answered,
     DatasetEntry,
     Example,
+    PerElement,
     RequestEntry,
     RequestKey,
+    Scope,
     UserEntry,
     Wish,
+    linked_to,
 )
 from privjail.server.ledger.events import VERSION, Event, LedgerError, amounts, other_version
+from privjail.server.ledger.leases import Lease, Leases, own_cost, scopes_of
+from privjail.server.ledger.refusals import under, whose_limit
 from privjail.server.ledger.rules import Rule, Used, check
 
 __all__ = ["ANALYST", "ROLES", "DatasetEntry", "RequestEntry", "Scope", "State", "UserEntry", "Wish"]
-PerElement = tuple[str, Address, Cost]  # a data set, a cell of it, and what is spent there
-Scope = tuple[str, str, str]  # ("dataset", "", name), ("group", group, name) or ("user", user, name)
 
 
 @dataclass
@@ -54,6 +56,9 @@ class State:
     wishes: dict[int, Wish] = field(default_factory=dict)  # that are not decided yet
     dropped: int = 0  # answers and certificates of entries before this one are no longer kept
     examples: dict[str, Example] = field(default_factory=dict)  # made-up rows that the curator allows
+    leasing: dict[str, Cost] = field(default_factory=dict)  # how large leases are, where the curator allows them
+    leases: Leases = field(default_factory=Leases)  # that are open; a checkpoint ends all
+    forfeited: dict[str, Cost] = field(default_factory=dict)  # of leases, when the machine ended; part of the totals
     latest: str = field(default="", compare=False)  # the latest time of all entries (ISO, UTC)
     _seq: int = field(default=0, compare=False, repr=False)  # of the event that is being applied
     _lock: Any = field(default_factory=threading.RLock, compare=False, repr=False)
@@ -69,6 +74,14 @@ class State:
             self._seq = event.seq
             self.latest = self.time(body.get("at"))
             act(body)
+            for lease in self.leases.follow(event):
+                self._forfeit(lease)
+
+    def _forfeit(self, lease: Lease) -> None:
+        """Charge what is left of a lease: so much may have been spent under it and lost."""
+        for scope in lease.scopes:
+            self._tree(scope).add((), lease.rest)
+        self.forfeited[lease.dataset] = plus(self.forfeited.get(lease.dataset, lease.zero), lease.rest)
 
     def time(self, at: str | None) -> str:
         """The ledger's time: that of the clock, but never before the latest entry, whoever's clock wrote it."""
@@ -78,7 +91,7 @@ class State:
         """Apply what an event says about one request, and nothing else that it says."""
         self._seq = event.seq
         if event.body["type"] == "charge":
-            self.requests[_key(event.body)] = RequestEntry(event.body["digest"])
+            self.requests[_key(event.body)] = _request(event.body)
         elif event.body["type"] in ("answer", "repeat", "given_up"):
             getattr(self, f"_on_{event.body['type']}")(event.body)
 
@@ -109,9 +122,27 @@ class State:
         entry.engine = body.get("engine")
         entry.population = body.get("population")
         entry.keys, entry.links = tuple(body.get("keys", ())), tuple(body.get("links", ()))
+        entry.epoch = body.get("epoch", 1)
         entry.entered = body
         self.datasets[name] = entry
         return entry
+
+    def _on_update(self, body: dict[str, Any]) -> None:
+        """New rows under old names. What was spent, users, grants and accounts stay as they are.
+
+        A table that links to one of these may have other persons in its rows now, so it begins a new epoch, too.
+        Entries are replaced, not changed: who loads a data set reads one epoch of it.
+        """
+        told = {each["name"]: each for each in body["tables"]}
+        for name in (*told, *sorted(linked_to(self.datasets, told) - told.keys())):
+            old = self.datasets[name]
+            entered = {**old.entered, **told.get(name, {}), "epoch": old.epoch + 1}
+            entered["former"] = [*old.entered.get("former", ()), old.fingerprint]
+            mine = body.get("overlap", {}).get("of", {}).get(old.population or name)
+            if mine:  # a reason holds for the account that it was given for, not for others in the same update
+                both = {*entered.get("overlap", {}).get("with", ()), *mine}
+                entered["overlap"] = {"reason": body["overlap"]["reason"], "with": sorted(both)}
+            self.add_dataset(entered).removed = old.removed
 
     def _on_remove(self, body: dict[str, Any]) -> None:
         self.datasets[body["name"]].removed = True
@@ -170,6 +201,16 @@ class State:
             self.rules.pop(scope, None)
             self.used.pop(scope, None)
 
+    def _on_leasing(self, body: dict[str, Any]) -> None:
+        self.leasing.pop(body["dataset"], None)
+        if body["amount"] is not None:
+            self.leasing[body["dataset"]] = amounts(body["amount"]) or ()
+
+    def _on_lease(self, body: dict[str, Any]) -> None:
+        """A part of a budget is reserved for a user, or free again: leases.py follows this and every other entry."""
+
+    _on_leases_ended = _on_lease
+
     def _on_example(self, body: dict[str, Any]) -> None:
         if body["origin"] is None:
             self.examples.pop(body["dataset"], None)
@@ -195,7 +236,7 @@ class State:
         """Note a request whose cost is counted."""
         with self._lock:
             self.latest = self.time(body.get("at"))
-            self.requests[_key(body)] = RequestEntry(body["digest"])
+            self.requests[_key(body)] = _request(body)
             self.kept[body["user"]] += body["kept"]
             self.releases += 1
             if self.rules:
@@ -264,8 +305,7 @@ class State:
         with self._lock:
             return sorted(g for g, members in self.groups.items() if user in members)
 
-    def scopes(self, user: str, dataset: str, groups: list[str]) -> list[Scope]:
-        return [("dataset", "", dataset), ("user", user, dataset), *(("group", g, dataset) for g in groups)]
+    scopes = staticmethod(scopes_of)
 
     def _tree(self, scope: Scope) -> CostTree:
         if scope not in self.trees:
@@ -289,9 +329,13 @@ class State:
         return own or any(("group", g, dataset) in self.limits for g in self.groups_of(user))
 
     def spend(
-        self, user: str, charges: list[PerElement], caps: dict[str, Cost], at: str = ""
+        self, user: str, charges: list[PerElement], caps: dict[str, Cost], at: str = "", lease: Lease | None = None,
+        ends_leases: bool = False,
     ) -> Callable[[], None]:  # fmt: skip
-        """Charge a release and return a function that undoes it; or raise and change nothing, if a limit forbids it."""
+        """Charge a release and return a function that undoes it; or raise and change nothing, if a limit forbids it.
+
+        ``lease``: what it is charged under. ``ends_leases``: those of its data sets end with it.
+        """
         undo: list[Callable[[], None]] = []
         touched: dict[Scope, None] = {}
         groups = self.groups_of(user)
@@ -306,6 +350,10 @@ class State:
 
         with self._lock:
             try:
+                if ends_leases:
+                    undo.append(self.leases.end({dataset for dataset, _, _ in charges}))
+                if lease is not None:
+                    undo.append(self.leases.use(lease, own_cost(charges)))
                 for dataset, address, cost in charges:
                     if not self.allowed(user, dataset):
                         raise PlanError(f"there is no data set {dataset!r} for you")
@@ -319,7 +367,9 @@ class State:
                 for scope in touched:
                     self._within(scope, caps)
                 for scope, spent in self._ruled(user, charges, groups) if self.rules else ():
-                    check(self.rules[scope], _under(scope, user), spent, self.used[scope], self.time(at))
+                    check(self.rules[scope], under(scope, user), spent, self.used[scope], self.time(at))
+                if self.leases.held:
+                    self.leases.check(touched, self.total, self.limits)
             except BaseException:
                 take_back()
                 raise
@@ -336,27 +386,15 @@ class State:
             if limit is not None and any([s > most for s, most in zip(self.total(scope), limit, strict=strict)]):
                 most = f"{float(limit[0]):.10g}" if whose == "block" else self.datasets[dataset].notion.spelled(limit)
                 raise BudgetExceeded(
-                    f"this would raise what {dataset!r} has cost over the limit {_whose(whose, who)} "
+                    f"this would raise what {dataset!r} has cost over the limit {whose_limit(whose, who)} "
                     f"({most}); nothing was charged",
                     do="use a smaller eps, or ask the curator for more",
                 )
 
 
+def _request(body: dict[str, Any]) -> RequestEntry:
+    return RequestEntry(body["digest"], tuple((name, epoch) for name, epoch in body.get("epochs", ())))
+
+
 def _key(body: dict[str, Any]) -> RequestKey:
     return body["user"], body["request"]
-
-
-def _under(scope: Scope, user: str) -> str:
-    """By whose rule something is refused, in words for the user."""
-    kind, who, dataset = scope
-    return {
-        "dataset": f"on {dataset!r}",
-        "user": f"by you on {dataset!r}",
-        "group": f"by group {who!r} on {dataset!r}",
-    }[kind]
-
-
-def _whose(kind: str, who: str) -> str:
-    if kind == "group":
-        return f"of group {who!r}"
-    return {"dataset": "of the data set", "user": "granted to you", "block": "of this block"}[kind]

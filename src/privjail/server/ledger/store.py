@@ -21,9 +21,11 @@ from privjail.server.ledger.events import (
     linked,
     rolled_back,
     subject,
+    texts,
     unanswered,
 )
 from privjail.server.ledger.guarded import RESTORE, Guarded
+from privjail.server.ledger.leases import open_after
 
 Row = tuple[Any, Any, Any]
 CHECK_DISK = "check the disk, then start the jail again"
@@ -95,8 +97,13 @@ class Store:
         """Remove what is kept with requests and checkpoints before an entry. The entries themselves stay."""
         raise TypeError
 
-    def sync(self) -> None:
-        """Wait until all that was committed is on disk. Here it is when it is committed."""
+    @property
+    def leases(self) -> bool:
+        """Whether charges can be made under leases: a restart of the machine must be told from one of the jail."""
+        return False
+
+    def sync(self, upto: int | None = None) -> None:
+        """Wait until all that was committed, or an entry, is on disk. Here it is when it is committed."""
 
     def close(self) -> None:
         raise TypeError
@@ -236,15 +243,22 @@ class SQLiteStore(Store):
     def _settle(self, events: list[Event], point: int | None) -> list[Event]:
         """After the machine ended: enter the answers that may have been sent as lost, and note the newest entries.
 
+        The rests of open leases are forfeited by the same entry: charges under them may have been lost, too.
+
         Until this is done, every note says that it is not; so after another crash it is done at the next start.
         Requests that another process has charged after the restart are not among the lost ones.
         """
         with self.writing() as writing:
             news = self.news()
             lost = sorted(self._open_at(events, point) - {(e.body.get("user"), e.body.get("request")) for e in news})
+            known = events if point is None else events[1:]  # a checkpoint ends all leases
+            leases = [lease for lease in open_after([*known, *news]) if lease.number <= known[-1].seq]
             self._note_anew([*events, *news])
-            if lost and not any(event.body.get("type") == "lost" for event in news):
-                news.append(writing.append({"type": "lost", "requests": [list(each) for each in lost]}))
+            if (lost or leases) and not any(event.body.get("type") == "lost" for event in news):
+                body: dict[str, Any] = {"type": "lost", "requests": [list(each) for each in lost]}
+                if leases:
+                    body["leases"] = [[lease.user, lease.dataset, texts(lease.rest)] for lease in leases]
+                news.append(writing.append(body))
         self._run = ""
         with self.writing():
             news += self.news()
@@ -293,12 +307,16 @@ class SQLiteStore(Store):
             self._version = version
             return found
 
-    def sync(self) -> None:
-        """Wait until all that was committed is on disk. Threads that wait together share one sync.
+    @property
+    def leases(self) -> bool:
+        return bool(machine_run())
+
+    def sync(self, upto: int | None = None) -> None:
+        """Wait until all that was committed, or an entry, is on disk. Threads that wait together share one sync.
 
         Whoever holds the lock syncs for all that was committed before; those behind it find theirs done.
         """
-        wanted = self._committed
+        wanted = self._committed if upto is None else upto
         with self._syncing, self._guarded:
             self._need_disk()
             if self._safe >= wanted:

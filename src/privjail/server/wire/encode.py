@@ -82,7 +82,8 @@ def nodes(several: list[Node], first: int, ids: Ids) -> pb.Node:
     """A message for nodes of one kind, numbered from ``first``."""
     cls = type(several[0])
     if isinstance(several[0], Source):
-        return pb.Node(id=first, kind=cls.kind, fields=[pb.Field(dataset=several[0].dataset.name)])
+        known = [pb.Field(dataset=several[0].dataset.name), pb.Field(text=several[0].timeless().hex())]
+        return pb.Node(id=first, kind=cls.kind, fields=known)
     columns = zip(*[each.fields() for each in several], strict=True)
     fields = [
         _column(values, ids) if type_ != LABELS else _labels(values)

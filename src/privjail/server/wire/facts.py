@@ -30,6 +30,7 @@ def to_wire(dataset: Dataset, notion: Notion) -> pb.Dataset:
         population="" if dataset.population is None else dataset.population.name,
         keys=dataset.keys,
         links=map(str, dataset.links),
+        epoch=dataset.epoch,
     )
 
 
@@ -49,7 +50,7 @@ def from_wire(message: pb.Dataset) -> Dataset:
     unit = Unit(message.unit_column, message.unit_rows or None) if message.unit_column else Unit()
     people = Population(message.population, message.population) if message.population else None
     links = tuple(Link.read(each) for each in message.links)
-    return Dataset(message.name, message.name, columns, unit, people, tuple(message.keys), links)
+    return Dataset(message.name, message.name, columns, unit, people, tuple(message.keys), links, message.epoch or 1)
 
 
 def _domain_back(message: pb.Domain) -> d.Domain:

@@ -18,6 +18,7 @@ from privjail.errors import DPError
 from privjail.verify.audit.compare import Finding, apart, claimed, differences, judged
 from privjail.verify.audit.data import EDITS
 from privjail.verify.audit.jail import Given, served
+from privjail.verify.audit.world import shown_accounts
 
 NEIGHBOURS = 5  # of each data set, if nothing else is asked for
 ROWS = 60
@@ -66,7 +67,7 @@ class Auditor:
 
     def close(self) -> None:
         self._runner.kill()
-        self._runner.wait()
+        self._runner.communicate()  # waits, and closes the pipes
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
@@ -127,9 +128,7 @@ class _Audit:
     def __init__(self, at: Auditor, job: dict[str, Any], data: dict[str, Given], neighbours: int, told: Any) -> None:
         self.at, self.job, self.data, self.neighbours, self.told = at, job, data, neighbours, told
         self.report = Report(job["program"])
-        self.known: dict[str, Any] = {
-            name: {"schema": given.schema, "unit": given.unit, "most": given.most} for name, given in data.items()
-        }
+        self.known: dict[str, Any] = {name: given.facts(name) for name, given in data.items()}
 
     def done(self) -> Report:
         base = self._world("as it is")
@@ -152,14 +151,15 @@ class _Audit:
                 self._pair(base, self._world(edit, which, base["releases"]), f"{name} {edit}", flaky)
                 done += 1
         if sets:
-            self.told("one row, and none", done, total)
+            self.told("one unit, and none", done, total)
             one = self._world("a single row", 0)
-            self._pair(one, self._world("no row", 0, one["releases"]), f"{sets[0]} with one row, and with none", flaky)
+            self._pair(one, self._world("no row", 0, one["releases"]), f"{sets[0]} with one unit, and with none", flaky)
         self.told("done", total, total)
         return self.report
 
     def _sets(self, base: dict[str, Any]) -> list[str]:
-        sets = list(base["opened"]) if base["opened"] and not self._remote(base) else list(self.data)
+        """The accounts of which a unit comes or goes."""
+        sets = shown_accounts(base["opened"] if base["opened"] and not self._remote(base) else self.known)
         self.report.datasets = sets
         if not sets:
             self.report.remarks.append("the program opened no private data: there is nothing to compare")

@@ -76,8 +76,8 @@ def apart(left: dict[str, Any], right: dict[str, Any]) -> tuple[list[Finding], i
             break  # told already, as a message
         made = json.loads(one["plan"])
         value = made["nodes"][made["release"]["value"]]["claims"]
-        if "exact" in one and "exact" in other and len(one["exact"]) == len(other["exact"]):
-            steps = [abs(int(x) - int(y)) for x, y in zip(one["exact"], other["exact"], strict=True)]
+        steps = _steps(one.get("exact"), other.get("exact"))
+        if steps is not None:
             moved += any(steps)
             far = _too_far([s * Fraction(value["grid"]) for s in steps], value, made["release"]["noise"])
             if far:
@@ -92,6 +92,25 @@ def apart(left: dict[str, Any], right: dict[str, Any]) -> tuple[list[Finding], i
                 what = f"the table of {made['nodes'][int(number)]['kind']!r} moved by {true} rows, declared {claim}"
                 out.append(Finding("moved", what, one["line"]))
     return out, moved
+
+
+def exact_input(found: Any) -> Any:
+    """The input of a mechanism, as JSON: numbers as text, in a list; or those of keys that occur, by key."""
+    if isinstance(found, list) and found and isinstance(found[0], tuple):
+        return {repr(key): str(number) for key, number in found}
+    return [str(x) for x in found] if isinstance(found, list) else [str(found)]
+
+
+def _steps(one: Any, other: Any) -> list[int] | None:
+    """How far each element moved; a key that does not occur counts nothing. None: they cannot be compared."""
+    if one is None or other is None:
+        return None
+    if isinstance(one, dict) or isinstance(other, dict):
+        left, right = one or {}, other or {}  # an empty list: no key occurs
+        return [abs(int(left.get(key, 0)) - int(right.get(key, 0))) for key in sorted({*left, *right})]
+    if len(one) != len(other):
+        return None
+    return [abs(int(x) - int(y)) for x, y in zip(one, other, strict=True)]
 
 
 def _too_far(moved: list[Fraction], value: dict[str, Any], noise: dict[str, Any]) -> str | None:

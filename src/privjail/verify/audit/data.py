@@ -37,9 +37,12 @@ def dummy(schema: Schema, unit: str | None, rows: int) -> Table:
 def _value(schema: Schema, name: str, unit: str | None, pick: random.Random, users: int) -> str:
     if name == unit:
         return owner(schema[name].domain if name in schema else None, pick.randrange(users))
-    if pick.random() < 0.08:
-        return ""
-    return spelled(schema[name].domain, pick.choice(("low", "high", "any", "any", "any")), pick)
+    return ordinary(schema[name].domain, pick)
+
+
+def ordinary(domain: Domain, pick: random.Random) -> str:
+    """A value as it occurs: seldom missing, often at an end of its range."""
+    return "" if pick.random() < 0.08 else spelled(domain, pick.choice(("low", "high", "any", "any", "any")), pick)
 
 
 def owner(domain: Domain | None, i: int) -> str:
@@ -92,22 +95,36 @@ def edited(table: Table, schema: Schema, unit: str | None, most: int | None, edi
         return names, []
     place = names.index(unit) if unit in names else None
     if edit.startswith("without"):
-        i = {"first": 0, "middle": len(rows) // 2, "last": len(rows) - 1}[next(w for w in edit.split() if w in WHICH)]
         if not rows:
             return table
+        i = place_of(edit, len(rows))
         gone: Callable[[int], bool] = lambda j: j == i if place is None else rows[j][place] == rows[i][place]  # noqa: E731
         return names, [row for j, row in enumerate(rows) if not gone(j)]
-    row = _odd(names, schema, edit)
+    row = odd_row(names, schema, edit)
     if place is None:
         at = {"upper": len(rows) // 2, "lower": 0}.get(edit.split()[-2], len(rows))
         return names, rows[:at] + [row] + rows[at:]
     return names, _with_user(rows, row, place, schema[unit].domain if unit in schema else None, most or 5)
 
 
-WHICH = ("first", "middle", "last")
+def kept(edit: str, rows: int, owners: list[str] | None) -> list[int]:
+    """Which rows of a frame stay on a neighbour; none are added. ``owners``: whose they are, if each is not its own."""
+    if not rows or edit == "no row":
+        return []
+    i = place_of(edit, rows)
+    mine = {j for j in range(rows) if (j == i if owners is None else owners[j] == owners[i])}
+    if edit == "a single row":
+        return sorted(mine)
+    return [j for j in range(rows) if j not in mine or not edit.startswith("without")]
 
 
-def _odd(names: list[str], schema: Schema, edit: str) -> Row:
+def place_of(edit: str, n: int) -> int:
+    """Which of n rows an edit is about."""
+    return next((i for word, i in (("middle", n // 2), ("last", n - 1)) if word in edit.split()), 0)
+
+
+def odd_row(names: list[str], schema: Schema, edit: str) -> Row:
+    """A row at the ends of all ranges, outside of them, or of missing values."""
     pick = random.Random(1)
     where = {"upper bounds": "high", "lower bounds": "low"}.get(edit.partition("at the ")[2])
     out = []

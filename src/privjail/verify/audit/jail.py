@@ -6,13 +6,15 @@ import csv
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from privjail.catalogue.schema import UNDECLARED, Schema, read_schema
 from privjail.errors import SchemaError
-from privjail.verify.audit.data import dummy, edited
+from privjail.verify.audit.compare import exact_input
+from privjail.verify.audit.people import Belongs
+from privjail.verify.audit.world import World
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,25 @@ class Given:
     notion: str = "pure"
     budget: tuple[Any, ...] = (1000,)
     columns: tuple[str, ...] = ()  # all columns in their order, where those of the schema are not all of them
+    population: str | None = None  # then ``unit`` is the person; None where a link says whose rows they are
+    keys: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    removed: bool = False  # nobody may open it; other tables link to it
 
     def declared(self) -> Schema:
         """The schema with every column in it; what it does not declare is untyped, as in a jail."""
         schema = read_schema(self.schema)
         return {name: schema.get(name, UNDECLARED) for name in dict.fromkeys([*self.columns, *schema])}
+
+    def belongs(self, name: str) -> Belongs | None:
+        people = self.population
+        return None if people is None else Belongs(people, people, name, self.keys, self.links)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """What a run must know of it, as JSON."""
+        belongs = self.belongs(name)
+        people = None if belongs is None else asdict(belongs)
+        return {"schema": self.schema, "unit": self.unit, "most": self.most, "people": people}
 
 
 @contextmanager
@@ -43,27 +59,18 @@ def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator
     inputs: list[Any] = []
 
     class Noting(PolarsEngine):
-        def evaluate(self, value: Any) -> Any:
-            found = super().evaluate(value)
-            inputs.append([str(x) for x in found] if isinstance(found, list) else [str(found)])
+        def evaluate(self, value: Any, *known: Any) -> Any:
+            found = super().evaluate(value, *known)
+            inputs.append(exact_input(found))
             return found
 
     with tempfile.TemporaryDirectory(prefix="privjail-audit-") as folder:
         home = Path(folder) / "jail"
         jail = JailFolder.init(home, ["localhost", "127.0.0.1"], "127.0.0.1:0", None)
         token = jail.add_user("analyst", 1)["token"]
+        world = World(edit, which, rows, {name: given.facts(name) for name, given in data.items()})
         for i, (name, given) in enumerate(data.items()):
-            schema = given.declared()
-            if not schema and given.unit is None:
-                raise SchemaError(f"no column of {name!r} is known", do="declare its columns in a schema")
-            table = dummy(schema, given.unit, rows)
-            names, body = edited(table, schema, given.unit, given.most, edit if i == which else "as it is")
-            file = Path(folder) / f"{i}.csv"
-            with file.open("w", encoding="utf-8", newline="") as out:
-                csv.writer(out).writerows([names, *body])
-            unit = (given.unit, given.most if given.unit is not None else 1)
-            jail.add_dataset(name, str(file), given.schema, list(given.budget), given.notion, unit, kind="csv")
-            jail.grant("analyst", name, list(given.budget), group=False, reason=None)
+            _add(jail, world, name, given, Path(folder) / f"{i}.csv")
         jail.ledger.close()
         running = start(home, Options(port=0, insecure_loopback=True))
         frames = running.service.catalogue.frames
@@ -72,3 +79,27 @@ def served(data: dict[str, Given], edit: str, which: int, rows: int) -> Iterator
             yield {"address": f"127.0.0.1:{running.port}", "token": token}, inputs
         finally:
             running.stop()
+
+
+def _add(jail: Any, world: World, name: str, given: Given, file: Path) -> None:
+    """Add the rows that a data set has in this world to a jail; the analyst may use it."""
+    schema, belongs = given.declared(), given.belongs(name)
+    if not schema and given.unit is None and belongs is None:
+        raise SchemaError(f"no column of {name!r} is known", do="declare its columns in a schema")
+    names, body = world.table(name, schema, given.unit, given.most, belongs, None)
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([names, *body])
+    budget, account = list(given.budget), given.population or name
+    why = "made-up rows"
+    if given.population is None:
+        unit = (given.unit, given.most if given.unit is not None else 1)
+        jail.add_dataset(name, str(file), given.schema, budget, given.notion, unit, kind="csv", overlap_reason=why)
+    else:
+        if account not in jail.state.datasets:
+            jail.add_population(account, budget, given.notion)
+        person, keys, links = (given.unit, given.most), list(given.keys), list(given.links)
+        jail.add_table(name, str(file), given.schema, account, person, keys, links, kind="csv", overlap_reason=why)
+    if ("user", "analyst", account) not in jail.state.limits:
+        jail.grant("analyst", account, budget, group=False, reason=None)
+    if given.removed:
+        jail.remove_dataset(name)

@@ -7,7 +7,6 @@ world's answers; connecting leads to the auditor's jail; and the engine notes wh
 from __future__ import annotations
 
 import atexit
-import csv
 import gc
 import hashlib
 import io
@@ -20,6 +19,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,21 @@ from privjail.engines.coins import AllDrawn
 from privjail.engines.polars import engine as engines
 from privjail.errors import DPError
 from privjail.ops.registry import load_all
-from privjail.ops.rows.source import Column, Source
+from privjail.ops.rows.append import Append, Appended
+from privjail.ops.rows.pairs import Paired, Pairs
+from privjail.ops.rows.per_person import Aggregate, PerPerson
+from privjail.ops.rows.source import Column, Link, Source
 from privjail.ops.rows.window import Lag, Window
 from privjail.plan.rows import Rows
+from privjail.population import Population
 from privjail.release import Query, ReleaseGate
 from privjail.verify import certificate
-from privjail.verify.audit.data import dummy, edited
+from privjail.verify.audit.compare import exact_input
+from privjail.verify.audit.files import read_table, write_table
+from privjail.verify.audit.people import Belongs
 from privjail.verify.audit.taps import Taps
 from privjail.verify.audit.trace import LIBRARY, Fingerprint, Trace
+from privjail.verify.audit.world import World
 
 MOST_ROWS = 400  # of a table whose rows are noted
 CHILDREN = 5  # seconds to wait for processes that the program left behind
@@ -54,6 +61,7 @@ class Run:
         self.answers: list[Any] = job["answers"]
         self.releases: list[dict[str, Any]] = []
         self.opened: dict[str, dict[str, Any]] = {}
+        self.world = World(job["edit"], job["which"], job["rows"], job["known"])
         self.renamed: dict[str, str] = {}
         self.exact: list[Any] = []
         self.inside = 0
@@ -65,7 +73,7 @@ class Run:
         sys.path.insert(0, str(self.program.parent))
         self._doors()
         for name, known in self.job["known"].items():
-            self.place(name, known["schema"], known["unit"], known["most"])
+            self.place(name, known["schema"], known["unit"], known["most"], Belongs.read(known["people"]))
         self.before = Fingerprint()
         self.jail = session.jail()
         self.trace.watch()
@@ -106,18 +114,21 @@ class Run:
                 if session.connection() is not None:
                     return reader(path, schema, **options)
                 given = self._schema(schema)
-                placed = self.place(str(path), given, options.get("unit"), options.get("max_rows_per_unit"))
+                unit, most = options.get("unit"), options.get("max_rows_per_unit")
+                placed = self.place(str(path), given, unit, most, _belongs(path, options))
                 return reader(placed, given, **options)
 
             return opened
 
         def from_frame(frame: Any, name: str, schema: Any = None, **options: Any) -> Any:
-            n = len(frame)
-            edit = self._edit(name)
-            keep = {"without the first unit": slice(1, n), "without the last unit": slice(0, max(0, n - 1)),
-                    "a single row": slice(0, 1), "no row": slice(0, 0)}.get(edit, slice(0, n))  # fmt: skip
-            self.opened.setdefault(name, {"schema": None, "unit": None, "most": None, "made": False})
-            return plain_frame(frame[keep], name, self._schema(schema), **options)
+            given, belongs = self._schema(schema), _belongs(name, {**options, "name": name})
+            unit, rows, asked = options.get("unit"), len(frame), _naming(options.get("unit"), belongs)
+            columns = {column: list(frame[column]) for column in asked if column in frame}
+            kept = self.world.frame(name, read_schema(given), unit, belongs, columns, rows)
+            told = {"schema": None, "unit": unit, "most": None, "made": False}
+            self.opened.setdefault(name, {**told, "people": _as_json(belongs)})
+            part = frame.iloc[kept] if hasattr(frame, "iloc") else frame[kept]
+            return plain_frame(part, name, given, **options)
 
         def open_(identity: str, name: str, *rest: Any) -> Any:
             return plain_open(identity, self.renamed.get(name, name), *rest)
@@ -145,12 +156,7 @@ class Run:
             return str(beside) if beside.exists() else schema
         return schema
 
-    def _edit(self, name: str) -> str:
-        order = list(self.opened)
-        number = order.index(name) if name in order else len(order)
-        return str(self.job["edit"] if number == self.job["which"] else "as it is")
-
-    def place(self, name: str, schema: Any, unit: str | None, most: int | None) -> str:
+    def place(self, name: str, schema: Any, unit: str | None, most: int | None, belongs: Belongs | None) -> str:
         """Put this world's rows where the program looks for them; gives the path to open."""
         path = Path(name)
         inside = path.resolve().is_relative_to(self.scratch.resolve())
@@ -159,19 +165,19 @@ class Run:
         made = not path.exists()
         if made and schema is None:
             return name  # there is nothing to make rows from: opening it fails as it would anyway
-        edit, before = self._edit(name), self.trace.busy
-        self.trace.busy = True
-        parsed = read_schema(schema)
-        names, rows = dummy(parsed, unit, self.job["rows"]) if made else _read(path)
-        names, rows = edited((names, rows[: self.job["rows"]]), parsed, unit, most, edit)
+        before, self.trace.busy = self.trace.busy, True
+        names, rows = self.world.table(
+            name, read_schema(schema), unit, most, belongs, None if made else read_table(path)
+        )
         at = path if inside else self.scratch / ".data" / path.name
         at.parent.mkdir(parents=True, exist_ok=True)
-        _write(at, names, rows)
+        write_table(at, names, rows)
         self.trace.busy = before
         self.trace.data |= {os.path.realpath(path), os.path.realpath(at)}
         self.renamed[str(at)] = name
         told = schema if isinstance(schema, dict) or schema is None else json.loads(Path(schema).read_text())
-        self.opened[name] = {"schema": told, "unit": unit, "most": most, "made": made, "at": str(at)}
+        facts = {"schema": told, "unit": unit, "most": most, "people": _as_json(belongs)}
+        self.opened[name] = {**facts, "made": made, "at": str(at)}
         return str(at)
 
     # -- releases
@@ -247,9 +253,9 @@ class Run:
                         run.trace.find("read", f"the engine's {name!r} is used around the library")
                 return super().__getattribute__(name)
 
-            def evaluate(self, value: Any) -> Any:
-                found = super().evaluate(value)
-                run.exact.append([str(x) for x in found] if isinstance(found, list) else [str(found)])
+            def evaluate(self, value: Any, *known: Any) -> Any:
+                found = super().evaluate(value, *known)
+                run.exact.append(exact_input(found))
                 return found
 
         return Guarded
@@ -288,30 +294,31 @@ class Run:
         return made
 
 
-def _read(path: Path) -> tuple[list[str], list[list[str]]]:
-    if path.suffix in (".parquet", ".pq"):
-        import polars as pl
+def _belongs(path: Any, options: dict[str, Any]) -> Belongs | None:
+    """The population that a program opens a table of; None too if that is said wrongly, which the library refuses."""
+    population, table = options.get("population"), options.get("name")
+    if not isinstance(population, Population):
+        return None
+    with suppress(DPError):
+        member = population.membership(None, None, options.get("key"), options.get("link"))
+        table = Path(str(path)).stem if table is None else str(table)
+        links = tuple(map(str, member.links))
+        return Belongs(population.persons.identity, population.name, table, member.keys, links)
+    return None
 
-        frame = pl.read_parquet(path)
-        return frame.columns, [["" if x is None else str(x) for x in row] for row in frame.iter_rows()]
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        names, *rows = list(csv.reader(file)) or [[]]
-    return names, [row for row in rows if row]
+
+def _naming(unit: str | None, belongs: Belongs | None) -> list[str]:
+    """The columns of a frame that say whose rows they are, or which."""
+    linked = [] if belongs is None else [*belongs.keys, *(Link.read(link).column for link in belongs.links)]
+    return [*([] if unit is None else [unit]), *linked]
 
 
-def _write(path: Path, names: list[str], rows: list[list[str]]) -> None:
-    if path.suffix in (".parquet", ".pq"):
-        import polars as pl
-
-        columns = {n: [row[i] or None for row in rows] for i, n in enumerate(names)}
-        pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String())).write_parquet(path)
-        return
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([names, *rows])
+def _as_json(belongs: Belongs | None) -> Any:
+    return None if belongs is None else asdict(belongs)
 
 
 def _seen(rows: Rows) -> list[Any]:
-    """What distinguishes rows: all columns of the data set, and in a window the neighbours' too."""
+    """What distinguishes rows: all columns of the data set, or of both; of windows and persons, in all their rows."""
     base = rows.base
     if isinstance(base, Source):
         return [Column(base, name) for name, _ in base.dataset.columns]
@@ -319,9 +326,15 @@ def _seen(rows: Rows) -> list[Any]:
     inner = _seen(base.parent)
     if isinstance(base, Window):
         return [Lag(base, c, k) for c in inner for k in range(-base.after, base.before + 1)]
+    if isinstance(base, PerPerson):
+        of_rows = [Aggregate(base, how, c) for c in inner for how in ("first", "last", "count", "nunique")]
+        return [Aggregate(base, "size", None), *of_rows]
     from privjail.ops.columns.carried import Carried
 
-    return [Carried(base, c) for c in inner]
+    if isinstance(base, Append):
+        return [Appended(base, c, None) for c in inner] + [Appended(base, None, c) for c in _seen(base.other)]
+    joined = [Paired(base, c) for c in _seen(base.other)] if isinstance(base, Pairs) else []
+    return [Carried(base, c) for c in inner] + joined
 
 
 def _ended() -> None:

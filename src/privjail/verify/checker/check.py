@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from privjail.verify.checker import numbers, people, places, rows
+from privjail.verify.checker import numbers, people, places, rows, two_tables
 from privjail.verify.checker.cells import Cell, Drawn
 from privjail.verify.checker.certificate import Certificate, Checked, read_certificate
 from privjail.verify.checker.charges import above_shared_partitions, check_charges
@@ -22,9 +22,9 @@ from privjail.verify.checker.reading import LOWEST_INT, MALFORMED, number, place
 from privjail.verify.checker.rows import Rows
 from privjail.verify.checker.verdict import CannotCheck, Refuted, Report
 
-ROWS = {"source", "filter", "sort", "sample", "slice", "window", "group_head", "per_person"}
+ROWS = {"source", "filter", "sort", "sample", "slice", "window", "group_head", "per_person", "pairs", "append"}
 READ_COLUMNS = {"column", "carried", "lag"}
-OF_PERSONS = {"aggregate", "lookup"}
+OF_PERSONS = {"aggregate", "lookup", "paired"}
 NUMBERS = {
     "tally", "distinct", "quantile_scores", "public_number", "scale", "offset", "absolute", "element", "total",
     "extreme", "add", "stack", "column_stack", "vector_sum", "key_counts",
@@ -64,7 +64,8 @@ def check_node(
 ) -> Checked:
     """Rows, private numbers, or a column: each kind of node has its own claims."""
     if kind in ROWS:
-        require_same_rows(fields, of_first=True)
+        if kind != "pairs":  # it compares columns of two tables, and checks that itself
+            require_same_rows(fields, of_first=True)
         cells = certificate.cells(claims["cells"])
         return rows.check_claims(derived_rows(kind, fields, cells, certificate), claims, cells, report)
     if kind in NUMBERS:
@@ -72,6 +73,9 @@ def check_node(
         cells = certificate.cells(claims["cells"])
         return numbers.check_claims(derived_numbers(kind, fields, certificate), claims, cells, report)
     domain, node = read_domain(claims["domain"]), len(certificate.checked)
+    match kind, fields:
+        case "appended", [Rows(kind="append"), Column() | None, Column() | None]:
+            return two_tables.appended(node, fields, domain)
     if kind in OF_PERSONS:
         column = column_of_persons(node, kind, fields, certificate)
         people.require_holds(domain, column.domain)
@@ -127,6 +131,10 @@ def derived_rows(kind: str, fields: list[Any], claimed: tuple[Cell, ...], certif
             if not people.is_owner(key, certificate.rows(input_.base), certificate):
                 raise Refuted("one row for each value of a column that does not say whose row it is")
             return people.at_most(node, kind, input_, people.ONE, whole_persons(input_, certificate))
+        case "pairs", [Rows(), [*_], Rows(), [*_], _]:
+            return two_tables.joined(node, fields, certificate)
+        case "append", [Rows() as input_, Rows() as other]:
+            return two_tables.below_each_other(node, input_, other, claimed, certificate)
     raise CannotCheck(f"rows by {kind!s:.40} with these fields")
 
 
@@ -146,6 +154,8 @@ def column_of_persons(node: int, kind: str, fields: list[Any], certificate: Cert
             return Column(node, kind, fields, domain, persons.node)
         case "lookup", [[*_], Rows(), [*_], Column()]:
             return people.looked_up(node, fields, certificate)
+        case "paired", [Rows(kind="pairs") as into, Column() as inner]:
+            return two_tables.paired(node, into, inner)
     raise CannotCheck(f"a column by {kind} with these fields")
 
 
@@ -159,7 +169,7 @@ def read_column(node: int, kind: str, fields: list[Any], certificate: Certificat
         case "column", [Rows(kind="source") as source, name]:
             domain = certificate.data_sets[source.parameters[0]].domain(name)
             return Column(node, kind, fields, domain, source.node)
-        case "carried", [Rows(kind="slice" | "group_head" | "window") as into, Column() as column]:
+        case "carried", [Rows(kind="slice" | "group_head" | "window" | "pairs") as into, Column() as column]:
             if into.kind == "window" and min(into.parameters) < 0:
                 raise Refuted("a row of this window does not see itself")
             domain = column.domain

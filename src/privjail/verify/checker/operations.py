@@ -215,11 +215,11 @@ CONDITIONS = {"constant", "compare", "isin", "isnull", "not", "logic"}  # what a
 def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> list[Any]:
     """The extreme results of operations that are not monotone between critical values (see domains.py).
 
-    Remainder by b: from 0 to b - 1 (b + 1 if b is negative); of floats, from 0 to b. Length of a text, number of
-    matches: unbounded. A match may be there or not; a text that is not there, or would be too long, is null. Parts of a
-    date other than the year repeat: the whole range of the part is assumed to occur. Moments without a bound go beyond
-    every calendar: the parts can be null there, and ±300,000 stands for any year (64 bits of microseconds hold fewer);
-    as whole numbers they fill 64 bits.
+    Remainder by b of whole numbers: from 0 to b - 1 (b + 1 if b is negative); of others (labels of a category may be
+    floats), from 0 to b. Length of a text, number of matches: unbounded. A match may be there or not; a text that is
+    not there, or would be too long, is null. Parts of a date other than the year repeat: the whole range of the part is
+    assumed to occur. Moments without a bound go beyond every calendar: the parts can be null there, and ±300,000 stands
+    for any year (64 bits of microseconds hold fewer); as whole numbers they fill 64 bits.
     """
     if kind == "text" and fields[0] in ("len", "count"):
         return [HIGHEST_INT]
@@ -229,7 +229,7 @@ def results_in_between(kind: str, fields: list[Any], inputs: list[Domain]) -> li
         return [None]
     if kind == "arithmetic" and fields[0] == "%":
         divisors = [b for b in inputs[1].critical_values([]) if b]
-        if "Float64" in (inputs[0].type, inputs[1].type):
+        if (inputs[0].type, inputs[1].type) != ("Int64", "Int64"):
             return [0.0, *map(float, divisors)]
         return [0, *(b - 1 if b > 0 else b + 1 for b in divisors)]
     if kind == "cast" and inputs[0].type == "datetime64[us]":

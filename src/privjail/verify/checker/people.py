@@ -1,5 +1,7 @@
 """Persons: whose a row is, one row per person, and columns that are looked up in another table of the same persons.
 
+Rows that are made from two tables are in two_tables.py.
+
 A *population* is a set of persons and all tables about them. Two databases are neighbours if one lacks one person, with
 all her rows in all tables. A base is *owned* if its rows without person p are just the rows that the plan makes of the
 database without p: same rows, same order, same values. Then one of its columns is the *owner*, and
@@ -26,6 +28,7 @@ from privjail.verify.checker.distances import ZERO, LinearForm, largest
 from privjail.verify.checker.domains import Domain
 from privjail.verify.checker.numbers import Numbers
 from privjail.verify.checker.operations import NULL_IF_AN_INPUT_IS
+from privjail.verify.checker.places import require_no_sample
 from privjail.verify.checker.rows import Rows, product, rebased
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
@@ -39,14 +42,28 @@ def is_owner(key: Column, base: Rows, certificate: Certificate) -> bool:
         case "source":
             named = certificate.data_sets[base.parameters[0]].unit_column
             return key.kind == "column" and key.base == base.node and named is not None and key.fields[1] == named
-        case "group_head" if base.parameters == (True,):
+        case "group_head" | "pairs" if base.kind == "pairs" or base.parameters == (True,):
             return (
                 key.kind == "carried" and key.base == base.node and is_owner(key.fields[1], *before(base, certificate))
             )
+        case "append" if key.kind == "appended" and key.base == base.node:
+            return owns_both(key, base, certificate)
         case "per_person":
             here = key.kind == "aggregate" and key.base == base.node and key.fields[1] == "first"
             return here and is_owner(key.fields[2], *before(base, certificate))
     return False
+
+
+def owns_both(key: Column, base: Rows, certificate: Certificate) -> bool:
+    """Whether a column says whose row it is in both of two tables below each other, with comparable values."""
+    (first, second), theirs = key.fields[1:], certificate.rows(base.parameters[0].base)
+    if not isinstance(first, Column) or not isinstance(second, Column) or not comparable(first.domain, second.domain):
+        return False
+    return is_owner(first, *before(base, certificate)) and is_owner(second, theirs, certificate)
+
+
+def comparable(a: Domain, b: Domain) -> bool:
+    return a.type == b.type != "Float64" and a.labels == b.labels
 
 
 def before(base: Rows, certificate: Certificate) -> tuple[Rows, Certificate]:
@@ -65,7 +82,9 @@ def population(base: Rows, certificate: Certificate) -> int:
 def is_owned(base: Rows, certificate: Certificate) -> bool:
     """Whether a base is owned: so is the one that it was made from, and it was made by a step that keeps it so."""
     while base.kind != "source":
-        if base.kind != "per_person" and not (base.kind == "group_head" and base.parameters == (True,)):
+        if base.kind == "append":
+            return bool(base.parameters[1])
+        if base.kind not in ("per_person", "pairs") and not (base.kind == "group_head" and base.parameters == (True,)):
             return False
         base, _ = before(base, certificate)
     return certificate.data_sets[base.parameters[0]].unit_column is not None
@@ -139,6 +158,7 @@ def looked_up(node: int, fields: list[Any], certificate: Certificate) -> Column:
         raise CannotCheck("a look-up with such fields")
     mine, theirs = certificate.rows(keys[0].base), certificate.rows(other.base)
     check_joined(mine, keys, theirs, other_keys, certificate)
+    require_no_sample(other)
     if inner.base not in (None, other.base):
         raise Refuted("the column belongs to other rows")
     if theirs.edits > 1 and not any(is_unique(key, theirs, certificate) for key in other_keys):
@@ -157,7 +177,7 @@ def check_joined(
     if population(mine, certificate) != population(theirs, certificate):
         raise Refuted("a join of different populations")
     for a, b in zip(keys, other_keys, strict=True):
-        if a.domain.type != b.domain.type or a.domain.labels != b.domain.labels or a.domain.type == "Float64":
+        if not comparable(a.domain, b.domain):
             raise Refuted("keys of different types")
 
 

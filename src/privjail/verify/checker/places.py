@@ -4,7 +4,9 @@ The ledger counts all that is spent in a sample together, and then counts it for
 if the coins of a sample decide at one place: log(1 + q·(exp(a + b) - 1)) is more than what a and b count for at two
 places. Filters have a choice of cells, and each choice is right by itself. So that two certificates cannot place the
 same sample differently, rows that are drawn from have no such choice: their cells follow from their filters, by the
-rule below, and a sample is a part of each of them.
+rule below, and a sample is a part of each of them. For the same reason nothing is joined with a sample, looked up in
+it or put below it: its coins would decide in the cells of other rows, too. (A sample may be the first table of a join:
+then the rows are redrawn, as all rows that are made from a sample.)
 
 *The rule.* A filter divides the cells of its input by the column that decides its condition: the only column that the
 condition compares with constants (==, isin), if it does nothing else but negate that and join it by "or". Its parts
@@ -35,6 +37,15 @@ def check_place(rows: Rows, part: Drawn, claimed: tuple[Cell, ...]) -> None:
         place = tuple(cell.extended(part) for cell in place)
     if set(claimed) != set(place):
         raise Refuted("a sample lies in other cells than those of its rows, or than its parts of them")
+
+
+def require_no_sample(rows: Rows) -> None:
+    """Refute rows that decide about rows of another table, and were drawn by coins."""
+    step: Rows | None = rows
+    while step is not None:
+        if step.kind == "sample":
+            raise Refuted("rows of a random sample are put together with others")
+        step = step.input
 
 
 def place_of(rows: Rows) -> tuple[Cell, ...]:

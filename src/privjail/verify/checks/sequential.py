@@ -15,8 +15,9 @@ True
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ class Audit:
     rounds: int
     event: str
     wealth: float
+    hits: tuple[int, int] = (0, 0)  # how often the event came on one input, and on its neighbour
 
 
 class Gambler:
@@ -45,8 +47,10 @@ class Gambler:
         worst = self.factor + delta  # the most that can be lost in a round, per unit that is bet
         self.bets = [share / worst for share in SHARES]
         self.logs = [0.0] * len(self.bets)
+        self.hits = [0, 0]
 
     def see(self, left: bool, right: bool) -> None:
+        self.hits = [self.hits[0] + left, self.hits[1] + right]
         z = left - self.factor * right - self.delta
         self.logs = [log + math.log1p(bet * z) for log, bet in zip(self.logs, self.bets, strict=True)]
 
@@ -56,28 +60,43 @@ class Gambler:
         return math.exp(min(700.0, top)) * sum(math.exp(log - top) for log in self.logs) / len(self.logs)
 
 
-def refute(
-    release: Callable[[Any], Any], left: Any, right: Any, *, epsilon: float, delta: float = 0.0, rounds: int = 100_000,
+def refute_stream(
+    drawn: Iterable[tuple[Any, Any]], *, epsilon: float, delta: float = 0.0, rounds: int = 100_000,
     learned: int = 1_000, alpha: float = 1e-4,
 ) -> Audit:  # fmt: skip
-    """Try to refute that a release is (ε, δ)-DP on two neighbouring inputs; at most so many rounds after learning.
+    """Try to refute an (ε, δ) from pairs of outputs on two neighbouring inputs, read only as far as it takes.
 
-    Events are learned from the first ``learned`` runs on each input, which are not used again: two for each order of
-    the inputs, which share α.
+    Events are learned from the first ``learned`` pairs, which are not used again: two for each order of the inputs.
+    All of them share α.
     """
     if not 0 < alpha < 1 or epsilon < 0 or learned < 50:
         raise PlanError("an audit needs 0 < alpha < 1, epsilon ≥ 0 and at least 50 runs to learn from")
-    seen = [[Seen.of(release(x)) for _ in range(learned)] for x in (left, right)]
+    pairs = iter(drawn)
+    first = list(itertools.islice(pairs, learned))
+    if len(first) < learned:
+        raise PlanError(f"{learned} pairs of outputs are needed to learn from, {len(first)} came")
+    seen = [[Seen.of(pair[side]) for pair in first] for side in (0, 1)]
     bets: list[tuple[Event, Gambler, tuple[int, int]]] = [
         (event, Gambler(epsilon, delta), ways)
         for ways in ((0, 1), (1, 0))
         for event in learned_events(seen[ways[0]], seen[ways[1]], rounds, delta, epsilon)
     ]
-    for done in range(1, rounds + 1):
-        drawn = release(left), release(right)
+    done = 0
+    for pair in itertools.islice(pairs, rounds):
+        done += 1
         for event, gambler, (one, other) in bets:
-            gambler.see(drawn[one] in event, drawn[other] in event)
+            gambler.see(pair[one] in event, pair[other] in event)
             if gambler.wealth >= len(bets) / alpha:
-                return Audit(True, done, event.what, gambler.wealth)
-    event, gambler, _ = max(bets, key=lambda each: each[1].wealth)
-    return Audit(False, rounds, event.what, gambler.wealth)
+                return Audit(True, done, event.what, gambler.wealth, (gambler.hits[0], gambler.hits[1]))
+    # A bet on what never comes loses nothing, and says nothing: one on an event that came is told if there is one.
+    event, gambler, _ = max(bets, key=lambda each: (any(each[1].hits), each[1].wealth))
+    return Audit(False, done, event.what, gambler.wealth, (gambler.hits[0], gambler.hits[1]))
+
+
+def refute(
+    release: Callable[[Any], Any], left: Any, right: Any, *, epsilon: float, delta: float = 0.0, rounds: int = 100_000,
+    learned: int = 1_000, alpha: float = 1e-4,
+) -> Audit:  # fmt: skip
+    """Try to refute that a release is (ε, δ)-DP on two neighbouring inputs; at most so many rounds after learning."""
+    drawn = ((release(left), release(right)) for _ in itertools.count())
+    return refute_stream(drawn, epsilon=epsilon, delta=delta, rounds=rounds, learned=learned, alpha=alpha)

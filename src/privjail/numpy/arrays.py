@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 import numpy
+import numpy.typing as npt
 
 from privjail.errors import PlanError, PrisonerError, RowsError, UnknownName
 from privjail.numpy import elementwise as each
-from privjail.numpy.sums import vector_sum
+from privjail.numpy.operators import ArrayOperators
+from privjail.numpy.sums import SensitiveArray, vector_sum
 from privjail.ops.columns.arithmetic import Arithmetic
 from privjail.ops.columns.cast import Cast
 from privjail.ops.columns.clip import Clip
+from privjail.ops.columns.function import Function
 from privjail.ops.columns.norms import Dot, RowScale, Truncate
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.numbers.vector_sum import row_norms
@@ -27,19 +30,21 @@ from privjail.plan.rows import Rows
 from privjail.prisoner import Prisoner
 from privjail.rowwise import numeric
 from privjail.samples import drawn
-from privjail.sensitive import number
+from privjail.sensitive import SensitiveFloat, SensitiveInt, number
 
 Cells = Any  # a numpy array of expressions, in the shape of the public axes
+WithinRows = Literal[1, 2, 3, -1, -2]  # an axis other than the rows, as a type checker can tell it
+Sums = SensitiveArray | SensitiveInt | SensitiveFloat  # over the rows: one number if there are no public axes
+Released = npt.NDArray[numpy.float64] | float
 ORDERS = {1: "1", 2: "2", math.inf: "inf"}
 _SUMS = "`X.sum(axis=0).reveal(eps=0.1)`"
 #: What numpy's arrays have and private ones lack: why, what to type instead, and the names. All others: the last line.
 _LACKS = [
-    ("one row could change it", f"count the rows: {_SUMS}", "any all"),
     ("the number of rows is private", "release it: `X.shape[0].reveal(eps=0.1)`", "size nbytes strides"),
     ("it depends on all rows", f"sum over the rows: {_SUMS}",
-     "argsort sort argpartition partition cumsum cumprod prod searchsorted nonzero compress max min trace diagonal"),
+     "argsort sort argpartition partition cumsum cumprod prod searchsorted nonzero compress trace diagonal"),
     ("the private first axis stays", "name the public axes: `X[:, None]`, `X.T @ X`",
-     "flatten ravel squeeze swapaxes transpose mT resize"),
+     "flatten ravel swapaxes mT resize"),
     ("a private array is not changed in place", "make another one: `X * 2`, `X.clip(0, 1)`",
      "fill put setfield setflags byteswap"),
     ("it would show rows, or needs them one by one", f"sum over the rows and release the sums: {_SUMS}", ""),
@@ -53,7 +58,7 @@ def cells_of(columns: Iterable[Expr]) -> Cells:
     return found
 
 
-class PrivArray(Prisoner):
+class PrivArray(ArrayOperators):
     """An array with one row for each private row. It builds plans; nothing in it is computed here."""
 
     _shown_class = "numpy.ndarray"
@@ -120,12 +125,14 @@ class PrivArray(Prisoner):
     def _with(self, name: str, other: Any, flip: bool = False) -> Self:
         return elementwise(name, *((other, self) if flip else (self, other)))  # type: ignore[return-value]
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Self:
         if isinstance(key, PrivArray):
             return self._masked(key)
         parts = key if isinstance(key, tuple) else (key,)
         if parts and parts[0] is Ellipsis:
             return self._new(self._cells[key])
+        if parts and isinstance(parts[0], PrivArray):
+            return self._masked(parts[0])[(slice(None), *parts[1:])]
         if not parts or not isinstance(parts[0], slice) or parts[0] != slice(None):
             raise PrisonerError(
                 "rows of a private array cannot be chosen by position",
@@ -164,12 +171,34 @@ class PrivArray(Prisoner):
             raise PlanError(f"no array of {dtype!s:.40}", do="use int, float or bool")
         return self._map(lambda e: Cast(e, to))
 
-    def clip(self, a_min: Any = None, a_max: Any = None) -> Self:
+    def round(self, decimals: int = 0) -> Self:
+        """To a public number of decimals, from 0 to 15."""
+        if type(decimals) is not int or not 0 <= decimals <= 15:
+            raise PlanError("round takes a whole number of decimals from 0 to 15", do='for tens: df["a"].round(-1)')
+        return self._map(lambda e: Function("round", numeric(e), decimals))
+
+    def copy(self) -> Self:
+        """The same: private arrays are never changed in place."""
+        return self._new(self._cells)
+
+    def squeeze(self, axis: Any = None) -> Self:
+        """Without public axes of length 1."""
+        at = tuple(i for i, n in enumerate(self._cells.shape) if n == 1) if axis is None else (axis % self.ndim - 1,)
+        if any(i < 0 or self._cells.shape[i] != 1 for i in at):
+            raise PlanError("squeeze leaves out public axes of length 1", do="X[:, 0]")
+        return self._new(self._cells.squeeze(at))
+
+    def clip(self, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Self:  # noqa: A002
+        """Between public bounds, of all elements or of each column."""
+        a_min, a_max = a_min if min is None else min, a_max if max is None else max
         low, high = (numpy.broadcast_to(numpy.asarray(end, dtype=object), self._cells.shape) for end in (a_min, a_max))
         return self._new(numpy.frompyfunc(each.clip, 3, 1)(self._cells, low, high))
 
-    def __matmul__(self, other: Any) -> Self:
+    def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Prisoner):
+            other = asarray(other)
+            if self.ndim == 1 and isinstance(other, PrivArray) and other.ndim == 1:
+                return self.T @ other  # the sum over the rows of products of two columns
             raise PlanError(
                 "rows times rows is no row-wise product", do="X.T @ Y sums over rows; X @ W needs a public W"
             )
@@ -196,6 +225,12 @@ class PrivArray(Prisoner):
         """For X.T @ Y and X.T @ X: sums over the rows of products of their elements."""
         return Transposed(self)
 
+    def transpose(self, *axes: Any) -> Transposed:
+        """The same as X.T."""
+        if axes not in ((), (None,), (1, 0), ((1, 0),)):
+            raise PlanError("the private first axis stays", do="name the public axes: `X[:, None]`, `X.T @ X`")
+        return Transposed(self)
+
     def argmax(self, axis: int | None = None) -> Self:
         """The position of the largest element of each row; the first of equal ones, or of missing ones."""
         return self._position(axis, "greater")
@@ -215,8 +250,16 @@ class PrivArray(Prisoner):
 
     # -- over the rows
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> Any:
+    @overload
+    def sum(self, axis: WithinRows, *, keepdims: bool = False) -> Self: ...
+    @overload
+    def sum(self, axis: Literal[0] | None = None) -> Sums: ...
+    @overload
+    def sum(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Self | Sums: ...
+    def sum(self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Self | Sums:
         """Over the rows (axis=0): private sums. Within each row (axis=1, …): an array of row sums."""
+        if keepdims:
+            return cast("Self", self._kept("sum", axis))
         if axis == 0:
             return vector_sum(self._rows, self._flat, numpy.arange(self._cells.size).reshape(self._cells.shape))
         if axis is None:
@@ -231,33 +274,90 @@ class PrivArray(Prisoner):
             found[place] = _total(list(flat[place]))
         return self._new(found)
 
-    def mean(self, axis: int | None = None, *, eps: Any = None) -> Any:
+    @overload
+    def mean(self, axis: WithinRows, *, keepdims: bool = False, eps: Any = None) -> Self: ...
+    @overload
+    def mean(self, axis: Literal[0] | None = None, *, eps: Any = None) -> Released: ...
+    @overload
+    def mean(self, axis: int | None, *, keepdims: bool = False, eps: Any = None) -> Self | Released: ...
+    def mean(self, axis: int | None = None, *, keepdims: bool = False, eps: Any = None) -> Self | Released:
         """Within rows (axis=1) an array; over the rows (axis=0) released means, at eps in all."""
+        if keepdims:
+            return cast("Self", self._kept("mean", axis, eps=eps))
         if axis in (1, -1) and self._cells.ndim == 1:
             return self.sum(axis=1) / self._cells.size
         from privjail.statistics.mean import means
 
         self._need_eps("mean", axis, eps)
         found = means(self._rows, dict(enumerate(self._flat)), eps)
-        return _shaped(list(found.values()), self._cells.shape)
+        return shaped(list(found.values()), self._cells.shape)
 
-    def var(self, axis: int | None = None, *, eps: Any = None) -> Any:
+    def _kept(self, name: str, axis: Any, **options: Any) -> Any:
+        """With the axis that was gone over as one of length 1."""
+        if isinstance(axis, int) and axis % self.ndim == 0 and options.get("eps") is not None:
+            return numpy.expand_dims(numpy.asarray(getattr(self, name)(0, **options)), 0)
+        if not isinstance(axis, int) or axis % self.ndim == 0:
+            raise PlanError(f"{name}(keepdims=True) goes over the elements of each row", do=f"X.{name}(axis=1)")
+        found = getattr(self, name)(axis)
+        return found._new(numpy.expand_dims(found._cells, axis % self.ndim - 1))
+
+    def min(self, axis: int | None = None, *, keepdims: bool = False, eps: Any = None) -> Any:
+        """Within rows (axis=1) an array; over the rows (axis=0) a value that few rows lie below, at eps in all."""
+        return self._extreme("min", axis, keepdims, eps)
+
+    def max(self, axis: int | None = None, *, keepdims: bool = False, eps: Any = None) -> Any:
+        """Within rows (axis=1) an array; over the rows (axis=0) a value that few rows lie above, at eps in all."""
+        return self._extreme("max", axis, keepdims, eps)
+
+    def _extreme(self, name: str, axis: int | None, keepdims: bool, eps: Any) -> Any:
+        from privjail.budget.amounts import amount
+        from privjail.numpy.within import folded
+        from privjail.statistics.quantile import extreme
+
+        if axis is not None and axis % self.ndim:
+            return folded(self, name + "imum", axis, keepdims)
+        self._need_eps(name, axis, eps)
+        share = amount(eps) / self._cells.size
+        return shaped([extreme(self._rows, e, name, share) for e in self._flat], self._cells.shape)
+
+    def any(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
+        """Within rows (axis=1): whether one element is true."""
+        return self._truths("logical_or", "any", axis, keepdims)
+
+    def all(self, axis: int | None = None, *, keepdims: bool = False) -> Self:
+        """Within rows (axis=1): whether all elements are true."""
+        return self._truths("logical_and", "all", axis, keepdims)
+
+    def _truths(self, joined_by: str, name: str, axis: int | None, keepdims: bool) -> Self:
+        from privjail.numpy.within import folded
+
+        if axis is None or axis % self.ndim == 0:
+            raise UnknownName(
+                f"PrivArray.{name} is refused: one row could change it", plan=self._plan(),
+                do=f"count the rows: `X.sum(axis=0).reveal(eps=0.1)`; within each row: `X.{name}(axis=1)`",
+            )  # fmt: skip
+        return folded(self, joined_by, axis, keepdims)  # type: ignore[return-value]
+
+    def var(self, axis: int | None = None, *, ddof: int = 0, eps: Any = None) -> Released:
         """Released variances of the columns, at eps in all."""
         from privjail.budget.amounts import amount
         from privjail.statistics.variance import variance
 
         self._need_eps("var", axis, eps)
         share = amount(eps) / self._cells.size
-        return _shaped([variance(self._rows, e, share) for e in self._flat], self._cells.shape)
+        return shaped([variance(self._rows, e, share, ddof) for e in self._flat], self._cells.shape)
 
-    def std(self, axis: int | None = None, *, eps: Any = None) -> Any:
-        return numpy.sqrt(self.var(axis, eps=eps))
+    def std(self, axis: int | None = None, *, ddof: int = 0, eps: Any = None) -> Released:
+        """Released standard deviations of the columns, at eps in all."""
+        found = numpy.sqrt(self.var(axis, ddof=ddof, eps=eps))
+        return float(found) if found.ndim == 0 else found
 
     def _need_eps(self, name: str, axis: int | None, eps: Any) -> None:
         if eps is None:
             raise PlanError(f"{name} over the rows is released at once and needs eps", do=f"X.{name}(axis=0, eps=0.1)")
         if axis not in (0, None) or (axis is None and self._cells.ndim > 0):
-            raise PlanError(f"{name} goes over the rows: axis=0", plan=self._plan())
+            do = f"X.{name}(axis=0, eps=0.1)"
+            raise PlanError(f"{name} goes over the rows: axis=0", plan=self._plan(), do=do)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from privjail.numpy.protocol import ufunc as call
@@ -268,8 +368,6 @@ class PrivArray(Prisoner):
         from privjail.numpy.protocol import function
 
         return function(self, func, args, kwargs)
-
-    __hash__ = Prisoner.__hash__
 
     if not TYPE_CHECKING:  # or a misspelt name would pass for one of these
 
@@ -282,24 +380,6 @@ class PrivArray(Prisoner):
                 raise UnknownName(f"a private array has no {name!r:.40}", do=do)
             why, do, _ = next((line for line in _LACKS if name in line[2].split()), _LACKS[-1])
             raise UnknownName(f"PrivArray.{name} is refused: {why}", plan=self._plan(), do=do)
-
-
-def _operator(name: str, flip: bool = False) -> Any:
-    return lambda self, other: self._with(name, other, flip)
-
-
-for _name, _ufunc in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
-    "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-}.items():  # fmt: skip
-    setattr(PrivArray, f"__{_name}__", _operator(_ufunc))
-    setattr(PrivArray, f"__r{_name}__", _operator(_ufunc, flip=True))
-for _name, _ufunc in {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-                      "ge": "greater_equal"}.items():  # fmt: skip
-    setattr(PrivArray, f"__{_name}__", _operator(_ufunc))
-for _name, _ufunc in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-    setattr(PrivArray, f"__{_name}__", lambda self, _f=_ufunc: self._map(each.UNARY[_f]))
-setattr(PrivArray, "__hash__", Prisoner.__hash__)  # noqa: B010  lost when __eq__ was set
 
 
 class Transposed:
@@ -331,6 +411,42 @@ class Transposed:
     @property
     def T(self) -> PrivArray:  # noqa: N802
         return self._array
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self._array.shape[::-1]
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    def __len__(self) -> int:
+        if self._array.ndim == 1:
+            return len(self._array)
+        return int(self._array._cells.shape[-1])
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column: X.T[0] is X[:, 0]."""
+        if self._array.ndim == 2 and isinstance(key, (int, numpy.integer, slice, list)):
+            found = self._array[:, key]
+            return found if found.ndim == 1 else Transposed(found)
+        raise PlanError("X.T is taken apart by columns", do="X.T[0], or X[:, 0]")
+
+    def __iter__(self) -> Any:
+        """The columns: ``age, days = X.T``."""
+        if self._array.ndim != 2:
+            iter(self._array)
+        return (self._array[:, i] for i in range(len(self)))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is numpy.matmul and method == "__call__" and not kwargs and inputs[0] is self:
+            return self @ inputs[1]
+        raise PrisonerError(f"numpy.{ufunc.__name__} has no rule for X.T", do="use X.T @ Y, or the function of X")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from privjail.numpy.protocol import function
+
+        return function(self, func, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         raise PrisonerError(f"X.T has no {name!s:.40}: columns of private length", do="use X.T @ Y, or X.sum(axis=0)")
@@ -406,7 +522,7 @@ def _total(exprs: list[Expr]) -> Expr:
     return Dot(numbers, (Lit.of(1.0),) * len(numbers))
 
 
-def _shaped(values: list[float], shape: tuple[int, ...]) -> Any:
+def shaped(values: list[float], shape: tuple[int, ...]) -> Released:
     found = numpy.array(values, dtype=numpy.float64).reshape(shape)
     return float(found) if not shape else found
 
@@ -454,8 +570,10 @@ def normalize(x: Any, ord: float = 2) -> PrivArray:  # noqa: A002  numpy's name
     return clip_norm(array / norm(array, ord=ord)[:, None], 1.0, ord)
 
 
-def norm(x: Any, ord: float | None = None, axis: Any = None) -> PrivArray:  # noqa: A002
+def norm(x: Any, ord: float | None = None, axis: Any = None, keepdims: bool = False) -> PrivArray:  # noqa: A002
     """The norm of each row: numpy.linalg.norm(X, axis=1)."""
+    if keepdims:
+        return norm(x, ord, axis)[:, None]
     array = asarray(x)
     order = _order(2 if ord is None else ord)
     if axis not in (None, 1, -1) or array._cells.ndim != 1:
