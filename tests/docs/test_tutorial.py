@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -33,5 +34,8 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     outputs = {cell.source: cell.outputs for cell in book.cells if cell.cell_type == "code"}
     shown = "\n".join(str(o.get("data", o.get("text", ""))) for each in outputs.values() for o in each)
     assert "total for patients.csv: 1.1 of 5 left" in shown and "image/png" in shown
-    assert "unreliable: perhaps no row" in shown and "<table" in shown
+    assert "<table" in shown
+    [doubtful] = [each for source, each in outputs.items() if '"maternity"' in source]
+    said = doubtful[0]["data"]["text/plain"]  # noise of this size hides one time in forty that there is no row
+    assert re.fullmatch(r"-?[\d.e+-]+( \(unreliable: perhaps no row at all: .*\))?", said)
     assert not [o for each in outputs.values() for o in each if o.output_type == "error"]
