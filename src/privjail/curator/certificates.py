@@ -16,19 +16,43 @@ from privjail.server.ledger.events import LedgerError
 MOST_BYTES = 64 * 2**20  # of certificates, unpacked
 
 
-def packed(asks: list[Query], notion: Callable[[str], Notion]) -> bytes:
-    """The certificates of all releases of a request."""
-    from privjail.verify.certificate import written
+class SessionCertificates:
+    """Writes what a jail keeps beside the charges of one session, packed."""
 
-    made = []
-    for ask in asks:
-        roots = {cell.root for cell in ask.value.cells}
-        made.append(written(ask, {root: notion(str(root.partition)) for root in roots})[0])
-    return zlib.compress(f"[{','.join(made)}]".encode(), 1)
+    def __init__(self) -> None:
+        from privjail.verify.certificate_chain import CertificateChain
+
+        self._chain = CertificateChain()
+
+    def packed(self, asks: list[Query], notion: Callable[[str], Notion]) -> bytes | None:
+        """The certificates of a request, as far as earlier ones do not say it; None if the request is too large."""
+        link = self._chain.link(asks, notion)
+        return None if link is None else zlib.compress(link.encode(), 1)
+
+    def settle(self, entry: int | None) -> None:
+        """The number of the entry that was stored with them; None if there is none."""
+        self._chain.settle(entry)
 
 
 def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
-    """The certificates of a charge; None if none were kept."""
+    """The certificates of a charge; None if none were kept, or if some that they go on from were removed since."""
+    from privjail.verify.certificate_chain import LINKS, whole
+
+    links: list[dict[str, Any]] = []
+    room = MOST_BYTES
+    next_: int | None = entry
+    while next_ is not None and len(links) < LINKS:
+        found = _link(folder, next_, room)
+        if found is None:
+            return None
+        link, room = found
+        links.append(link)
+        next_ = link["after"]
+    return whole(reversed(links))
+
+
+def _link(folder: JailFolder, entry: int, room: int) -> tuple[dict[str, Any], int] | None:
+    """What was kept with one entry, and how many more bytes may be read."""
     event = folder.ledger.window(entry, entry)[0]
     body = folder.ledger.beside(entry)
     if "certificate" not in event.body or body is None:
@@ -36,11 +60,10 @@ def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
     if hashlib.sha256(body).hexdigest() != event.body["certificate"]:
         raise LedgerError(f"the certificate that was kept with entry {entry} was changed")
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(body, MOST_BYTES)
+    text = unpacker.decompress(body, room)
     if not unpacker.eof:
         raise LedgerError(f"the certificate that was kept with entry {entry} is too large to be shown")
-    found: list[dict[str, Any]] = json.loads(text)
-    return found
+    return json.loads(text), room - len(text)
 
 
 def checked(certificates: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import logging
 import threading
 import time
@@ -41,8 +40,6 @@ from privjail.server.workers import Workers
 
 log = logging.getLogger("privjail.jail")
 VERSION = 1
-CERTIFIED_NODES, CERTIFIED_ASKS = 2_000, 100  # in one request: of larger ones no certificates are kept
-Certify = Callable[[list[Query], Callable[[str], Notion]], bytes]
 
 
 class Service:
@@ -58,7 +55,6 @@ class Service:
         self.denominators = Denominators()
         self._running: dict[tuple[str, bytes], threading.Lock] = {}
         self._to_free: deque[Session] = deque()
-        self.certify: Certify | None = None  # what makes the certificates that are kept beside charges
         self._at_work: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -219,7 +215,8 @@ class Service:
                 do="ask the curator to allow your requests again: privjail user pardon",
             )
         check_noise(self.ledger.state, user, asks)
-        certificate = self._certificate(asks)
+        writer = session.certificates
+        certificate = None if writer is None else writer.packed(asks, self._notion)
         room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(
@@ -242,6 +239,9 @@ class Service:
                     raise EngineFailed("the engine failed on this request; it stays charged") from None
                 raise InternalError("the jail failed on this request; it stays charged") from None
             raise
+        finally:
+            if writer is not None and certificate is not None:
+                writer.settle(progress.entry)
         reply = pb.ReleaseReply(answers=[_answer(a) for a in answers])
         if not progress.charged:
             self.metrics.released(len(asks))
@@ -251,16 +251,6 @@ class Service:
             sent = self.ledger.keep_answer(user, number, body)
         self.metrics.released(len(asks))
         return reply if sent == body else pb.ReleaseReply.FromString(sent)
-
-    def _certificate(self, asks: list[Query]) -> bytes | None:
-        """The certificates of a request, packed; None if they are not kept, or the plan is large."""
-        if self.certify is None:
-            return None
-        values: list[Node] = [ask.value for ask in asks]
-        nodes = inputs_first(values, children)
-        if len(asks) > CERTIFIED_ASKS or sum(1 for _ in itertools.islice(nodes, CERTIFIED_NODES + 1)) > CERTIFIED_NODES:
-            return None
-        return self.certify(asks, self._notion)
 
     @contextmanager
     def _slot(self, user: str) -> Iterator[None]:

@@ -8,14 +8,17 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 from weakref import ref
 
+from privjail.budget.notions import Notion
 from privjail.engines.engine import Engine
 from privjail.errors import DPError, PlanError
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.sort import Sort
 from privjail.ops.rows.source import Source
 from privjail.plan.node import Node
+from privjail.release import Query
 from privjail.server import weigh
 from privjail.server.limits import LimitError, Limits
 from privjail.server.memory import CHUNK, Memory
@@ -24,6 +27,14 @@ from privjail.server.wire import privjail_pb2 as pb
 
 SWEPT_FROM = 1_000  # nodes of a session before it is first searched for freed ones
 PIECE = 100  # nodes that are freed at a time: takes about as long as the pause until the next request
+
+
+class Certificates(Protocol):
+    """What writes the certificates of one session."""
+
+    def packed(self, asks: list[Query], notion: Callable[[str], Notion]) -> bytes | None: ...
+
+    def settle(self, entry: int | None) -> None: ...
 
 
 class SessionError(DPError):
@@ -43,6 +54,7 @@ class Session:
         self.held = Held(user)
         self.used = time.monotonic()
         self.lock = threading.Lock()  # held also while a request of this session waits for a worker
+        self.certificates: Certificates | None = None  # what writes them, if they are kept
         self.running = False  # whether a request of this session has a worker
 
     def take(self, messages: Iterable[pb.Node], source: Callable[[str], Node]) -> list[int]:
@@ -190,6 +202,7 @@ class Sessions:
     def __init__(self, limits: Limits, engine: Callable[[], Engine]) -> None:
         self._limits, self._engine = limits, engine
         self.memory = Memory(limits)
+        self.certify: Callable[[], Certificates] | None = None  # for each session, if certificates are kept
         self._open: dict[bytes, Session] = {}
         self.ended = 0  # how many have ended so far
         self._lock = threading.Lock()
@@ -201,7 +214,8 @@ class Sessions:
             if mine >= self._limits.sessions_per_user or len(self._open) >= self._limits.sessions:
                 raise LimitError("too many open sessions", do="close one, or wait until an idle one ends")
             number = secrets.token_bytes(16)
-            self._open[number] = Session(user, self._engine, self._limits, self.memory)
+            self._open[number] = opened = Session(user, self._engine, self._limits, self.memory)
+            opened.certificates = None if self.certify is None else self.certify()
             return number
 
     def get(self, number: bytes, user: str) -> Session:

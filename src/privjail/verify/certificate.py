@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -104,20 +105,16 @@ def numbered(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[dic
 def written(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[str, dict[Any, int]]:
     """The same as JSON, put together from texts that were made once for each node: a jail certifies every release."""
     known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
-    told = all(cell.root in known for cell in ask.value.cells)
-    charges: list[Charge] | None = where_charged(ask, known.__getitem__) if told else None
-    writer = _Writer(known)
-    value = writer.node(ask.value)
-    charged = None if charges is None else [[writer.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
-    mechanism, noise = _mechanism(ask.mechanism), ask.mechanism.certificate_noise(ask.value)
-    parts = {
-        "privjail certificate": str(VERSION),
-        "data sets": f"[{','.join(writer.datasets)}]",
-        "nodes": f"[{','.join(writer.nodes)}]",
-        "cells": _json(writer.cells),
-        "release": _json({"value": value, "mechanism": mechanism, "noise": noise, "charges": charged}),
-    }
-    return "{" + ",".join([f'"{name}":{text}' for name, text in parts.items()]) + "}", writer.numbers
+    numbers: dict[Any, int] = {}
+    writer = Writer(known, numbers)
+    release = writer.release(ask)
+    members = {"privjail certificate": str(VERSION), **writer.members(), "release": to_json(release)}
+    return object_of(members), numbers
+
+
+def object_of(members: dict[str, str]) -> str:
+    """A JSON object of members that are JSON already."""
+    return "{" + ",".join([f'"{name}":{text}' for name, text in members.items()]) + "}"
 
 
 def _notion_of(root: Cell) -> Notion | None:
@@ -129,19 +126,64 @@ def _notion_of(root: Cell) -> Notion | None:
     return connected.notions[str(root.key)]
 
 
-class _Writer:
-    """Numbers data sets, nodes and cells, inputs first. Data sets and nodes are written as JSON."""
+@dataclass(frozen=True)
+class Sizes:
+    """How many data sets, nodes and cells a certificate has."""
 
-    def __init__(self, notions: dict[Cell, Notion]) -> None:
-        self._notions = notions
-        self.datasets: list[str] = []
-        self.nodes: list[str] = []
-        self.cells: list[dict[str, Any]] = []
-        self.numbers: dict[Any, int] = {}
-        self._roots: dict[Cell, int] = {}
+    datasets: int = 0
+    nodes: int = 0
+    cells: int = 0
+
+
+NOTHING = Sizes()
+
+
+class Writer:
+    """Numbers data sets, nodes and cells, inputs first, and writes those that have no number yet.
+
+    ``numbers``: of what was written before; a data set's number is kept for its source and for its root cell, too.
+    ``first``: how many data sets, nodes and cells these are.
+    """
+
+    def __init__(
+        self, notions: dict[Cell, Notion], numbers: dict[Any, int] | NodeTable[int], first: Sizes = NOTHING
+    ) -> None:
+        self.notions, self.numbers, self._first = notions, numbers, first
+        self._datasets: list[str] = []
+        self._nodes: list[str] = []
+        self._cells: list[dict[str, Any]] = []
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many data sets, nodes and cells have a number."""
+        before = self._first
+        return Sizes(
+            before.datasets + len(self._datasets), before.nodes + len(self._nodes), before.cells + len(self._cells)
+        )
+
+    def members(self) -> dict[str, str]:
+        """What was written."""
+        return {
+            "data sets": f"[{','.join(self._datasets)}]",
+            "nodes": f"[{','.join(self._nodes)}]",
+            "cells": to_json(self._cells),
+        }
+
+    def release(self, ask: Query) -> dict[str, Any]:
+        """What is released, how, and what it costs; no charges where the notion of privacy is not known."""
+        told = all(cell.root in self.notions for cell in ask.value.cells)
+        value = self.node(ask.value)
+        charges: list[Charge] = where_charged(ask, self.notions.__getitem__) if told else []
+        charged = [[self.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
+        return {
+            "value": value,
+            "mechanism": _mechanism(ask.mechanism),
+            "noise": ask.mechanism.certificate_noise(ask.value),
+            "charges": charged if told else None,
+        }
 
     def node(self, last: Node) -> int:
-        for each in inputs_first((last,), _needs, self.numbers.__contains__):
+        for each in inputs_first((last,), self._needs, self.numbers.__contains__):
             pieces = _texts(each)
             if isinstance(each, Source):
                 inputs = [str(self._source(each))]
@@ -150,23 +192,47 @@ class _Writer:
             text = "".join([x for pair in zip(pieces, [*inputs, ""], strict=True) for x in pair])
             if isinstance(each, (Rows, Value)):
                 text += ",".join([str(self.cell(cell)) for cell in each.cells]) + "]}}"
-            self.numbers[each] = len(self.nodes)
-            self.nodes.append(text)
+            self.numbers[each] = self._first.nodes + len(self._nodes)
+            self._nodes.append(text)
         return self.numbers[last]
 
+    def _needs(self, each: Node) -> list[Node]:
+        """What must be numbered before a node: its inputs, and what the partitions of its cells are made of."""
+        if isinstance(each, Source):
+            return []
+        found = [c for c in children(each) if not isinstance(c, Lit)]
+        if isinstance(each, (Rows, Value)):
+            for cell in each.cells:
+                while cell.parent is not None and cell not in self.numbers:  # above one that has a number, all have
+                    if isinstance(cell.partition, Partition):
+                        found += [cell.partition.base, cell.partition.by]
+                    elif isinstance(cell.partition, Draw):
+                        found.append(cell.partition.rows)
+                    cell = cell.parent
+        return found
+
     def _source(self, source: Source) -> int:
-        notion = self._notions.get(source.cells[0])
+        """The number of a source's data set. The first source of an account gives its root cell the number, too."""
+        root = source.cells[0]
+        notion = self.notions.get(root)
         told: dict[str, Any] = {"kind": None if notion is None else name_of(notion)}
         if isinstance(notion, RenyiDP):
             told["order"] = str(notion.order)
-        self.datasets.append(f'{{"name":{_json(source.dataset.name)},{_described(source)},"notion":{_json(told)}}}')
-        self._roots.setdefault(source.cells[0], len(self.datasets) - 1)
-        return len(self.datasets) - 1
+        number = self._first.datasets + len(self._datasets)
+        name = to_json(source.dataset.name)
+        self._datasets.append(f'{{"name":{name},{_described(source)},"notion":{to_json(told)}}}')
+        if root not in self.numbers:
+            self._add(root, {"data set": number})
+        return number
 
     def cell(self, cell: Cell) -> int:
-        for each in cell.path():
-            if each in self.numbers:
-                continue
+        """The number of a cell; it gets one, and so do those that it lies in, if they have none."""
+        lacking: list[Cell] = []
+        lowest: Cell | None = cell
+        while lowest is not None and lowest not in self.numbers:
+            lacking.append(lowest)
+            lowest = lowest.parent
+        for each in reversed(lacking):
             if isinstance(each.partition, Partition):
                 assert each.parent is not None
                 part = each.partition
@@ -178,10 +244,13 @@ class _Writer:
                 entry = {"of": self.numbers[each.parent], "sample": self.node(draw.rows)}
                 entry |= {"rate": str(draw.rate), "tag": draw.tag}
             else:
-                entry = {"data set": self._roots.get(each)}
-            self.numbers[each] = len(self.cells)
-            self.cells.append(entry)
+                entry = {"data set": None}
+            self._add(each, entry)
         return self.numbers[cell]
+
+    def _add(self, cell: Cell, entry: dict[str, Any]) -> None:
+        self.numbers[cell] = self._first.cells + len(self._cells)
+        self._cells.append(entry)
 
 
 _TEXTS: NodeTable[tuple[str, ...]] = NodeTable()
@@ -194,7 +263,7 @@ def _texts(each: Node) -> tuple[str, ...]:
     known = _TEXTS.get(each)
     if known is None:
         fields = [{"node": None}] if isinstance(each, Source) else [_field(f) for f in each.fields()]
-        text = _json({"kind": type(each).kind, "fields": fields, "claims": _claims(each)})
+        text = to_json({"kind": type(each).kind, "fields": fields, "claims": _claims(each)})
         if isinstance(each, (Rows, Value)):
             text = text.removesuffix("}}") + ',"cells":['
         known = tuple(text.split(HOLE))
@@ -205,7 +274,7 @@ def _texts(each: Node) -> tuple[str, ...]:
     return known
 
 
-_json = json.JSONEncoder(separators=(",", ":")).encode
+to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _field(value: Any) -> Any:
@@ -250,21 +319,6 @@ def _claims(each: Node) -> dict[str, Any]:
     return {}
 
 
-def _needs(each: Node) -> list[Node]:
-    """What must be numbered before a node: its inputs, and what the partitions of its cells are made of."""
-    if isinstance(each, Source):
-        return []
-    found = [c for c in children(each) if not isinstance(c, Lit)]
-    if isinstance(each, (Rows, Value)):
-        for cell in each.cells:
-            for step in cell.path():
-                if isinstance(step.partition, Partition):
-                    found += [step.partition.base, step.partition.by]
-                elif isinstance(step.partition, Draw):
-                    found.append(step.partition.rows)
-    return found
-
-
 _DESCRIBED: NodeTable[str] = NodeTable()
 
 
@@ -273,7 +327,7 @@ def _described(source: Source) -> str:
     text = _DESCRIBED.get(source)
     if text is None:
         public = facts(source.dataset)
-        text = _DESCRIBED[source] = _json({**public, "schema": schema_hash(public)})[1:-1]
+        text = _DESCRIBED[source] = to_json({**public, "schema": schema_hash(public)})[1:-1]
     return text
 
 

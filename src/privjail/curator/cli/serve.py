@@ -86,9 +86,9 @@ def serve(
         ),
     )
     if certificates:
-        from privjail.curator.certificates import packed
+        from privjail.curator.certificates import SessionCertificates
 
-        running.service.certify = packed
+        running.service.sessions.certify = SessionCertificates
     print(f"serving on {host}:{running.port}", flush=True)
     warming = threading.Thread(target=_warm, args=(running.service.sessions,))
     warming.start()

@@ -48,6 +48,7 @@ class Progress:
     deadline: Deadline
     touched: bool = False  # data may have been read: an error from now on may depend on it
     charged: bool = False  # the charge is in the ledger
+    entry: int | None = None  # the number of its entry, if this attempt made it
     reserved: int = 0  # bytes of memory, until the release ends
 
 
@@ -73,8 +74,13 @@ class RequestLedger:
         return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
 
     def charge(self, charges: list[Charge]) -> None:
-        self.ledger.charge(self.user, self.request, self.digest, self.body, charges, self.caps, self.room,
-                           self.epochs)  # fmt: skip
+        self._stored(charges)
+
+    def _stored(self, charges: list[Charge]) -> int | None:
+        """Store the charge; the number of its entry, or None if the request was charged before."""
+        return self.ledger.charge(
+            self.user, self.request, self.digest, self.body, charges, self.caps, self.room, self.epochs
+        )
 
 
 @dataclass
@@ -100,5 +106,5 @@ class Charging(RequestLedger):
             for cell, cost in charges
         ]
         with self.progress.deadline.shield():
-            super().charge(rounded)
+            self.progress.entry = self._stored(rounded)
             self.progress.touched = self.progress.charged = True

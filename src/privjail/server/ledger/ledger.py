@@ -122,11 +122,12 @@ class DurableLedger:
             self._checkpoint_if_due()
 
     def charge(self, user: str, request: str, digest: str, body: dict[str, Any], charges: list[Charge],
-               caps: dict[str, Cost], room: Room | None = None, epochs: Epochs = ()) -> None:  # fmt: skip
+               caps: dict[str, Cost], room: Room | None = None, epochs: Epochs = ()) -> int | None:  # fmt: skip
         """Charge a request once: check every limit and write the charge, or raise and write nothing.
 
-        ``room``: the most bytes of its answer, and how many bytes may be kept for its user. ``epochs``: of the data
-        sets that it will read. They must be the newest when it is charged: the order of entries tells what was read.
+        Returns the number of its entry; None if the request was charged before. ``room``: the most bytes of its answer,
+        and how many may be kept for its user. ``epochs``: of the data sets that it will read. They must be the newest
+        when it is charged: the order of entries tells what was read.
         """
         listed = [(dataset_of(cell), cell.address, cost) for cell, cost in charges]
         said = {**body, "charges": [(d, a, texts(c)) for d, a, c in listed]}
@@ -138,8 +139,8 @@ class DurableLedger:
             said["epochs"] = later
         said["kept"] = kept = ENTRIES + (0 if room is None else room.bytes) + len(spelled(said))
 
-        def once() -> int | None:
-            take_back = repeated = None
+        def once() -> tuple[int | None, int | None]:
+            take_back = repeated = stored = None
             try:
                 with self._store.writing(synced=False) as writing:
                     self._refresh()
@@ -155,7 +156,7 @@ class DurableLedger:
                         # Added now, so that the limits are checked for the total; undone if the entry is not stored.
                         take_back, by = spend(self.state, user, listed, caps, _now(), leases)
                         entry = {**self._charge(user, request, digest, said), **by}
-                        writing.append(entry, beside)
+                        stored = writing.append(entry, beside).seq
                     elif known.answered is None:
                         repeated = writing.append(self._repeat(user, request, known))
             except BaseException:
@@ -166,15 +167,16 @@ class DurableLedger:
                 self.state.charged(entry)
             if repeated is not None:
                 self._apply(repeated)
-            return None if take_back is None else entry.get("lease")
+            return None if take_back is None else entry.get("lease"), stored
 
         with self._lock:
             leases = bool(self.state.leasing) and self._store.leases
             if leases:
                 self._open_lease(user, listed)
-            lease = self._again(once)
+            lease, stored = self._again(once)
         # Without the lock: those who are charged meanwhile share one sync. Under a lease, only that must be on disk.
         self._store.sync(lease)
+        return stored
 
     def _open_lease(self, user: str, charges: list[PerElement]) -> None:
         """Reserve a part of the budget for a user's charges, if there is to be one and she has none that suffices."""
