@@ -69,8 +69,9 @@ def test_files_of_a_population_are_not_needed(tmp_path: Path) -> None:
         found = program(*opened(pj.population("hospital", budget=5), tmp_path))
 
     assert bill.total == {"hospital": 1.375}
-    assert found[3] > 60, "notes found their stays: 100 persons have some"
-    assert found[1] > 100 and found[4] > 130
+    # About 100, 260 and 200, and 0 where links led nowhere; the noise moves none of them so far.
+    assert found[3] > 30, "notes found their stays"
+    assert found[1] > 100 and found[4] > 60
 
 
 def test_a_rehearsal_leaves_the_tables_of_a_population_as_they_are(tmp_path: Path) -> None:
