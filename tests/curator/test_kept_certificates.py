@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
+import zlib
 from fractions import Fraction
 
 import pytest
@@ -69,6 +72,15 @@ def test_requests_of_one_session_share_what_is_kept(tmp_path):
     compacted = JailFolder(tmp_path / "jail")
     assert read(compacted, charges[0]) is not None
     assert read(compacted, charges[1]) is None and read(compacted, charges[2]) is None
+
+
+def test_a_whole_certificate_of_an_older_ledger_is_read_as_it_is(tmp_path):
+    folder = make_jail(tmp_path)
+    whole = [{"privjail certificate": 1, "nodes": []}]
+    body = zlib.compress(json.dumps(whole).encode())
+    said = {"type": "settings", "certificate": hashlib.sha256(body).hexdigest()}  # any entry: no charge is needed
+    folder.ledger.decide(lambda state: said, body)
+    assert read(folder, folder.ledger.entries) == whole
 
 
 def test_a_jail_can_be_told_to_keep_none(tmp_path):

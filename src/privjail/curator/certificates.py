@@ -46,12 +46,14 @@ def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
         if found is None:
             return None
         link, room = found
+        if isinstance(link, list):  # in ledgers of the first layout each certificate is kept whole
+            return link
         links.append(link)
         next_ = link["after"]
     return whole(reversed(links))
 
 
-def _link(folder: JailFolder, entry: int, room: int) -> tuple[dict[str, Any], int] | None:
+def _link(folder: JailFolder, entry: int, room: int) -> tuple[Any, int] | None:
     """What was kept with one entry, and how many more bytes may be read."""
     event = folder.ledger.window(entry, entry)[0]
     body = folder.ledger.beside(entry)
