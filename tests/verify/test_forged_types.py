@@ -122,6 +122,15 @@ NARROW = {
         "cut", [column("Int64", 0, 100), [0, 50, 100], ["a", "a"], 1, 0], Domain("category", True, labels=("a",))),
     "an hour beyond the calendar": ("part", ["hour", column("datetime64[us]")], whole(0, 23)),
     "a year beyond the calendar": ("part", ["year", column("datetime64[us]")], whole(-250_000, 250_000, null=True)),
+    "a year at the end of 64 bits": ("part", ["year", column("datetime64[us]", 0, 2**63 - 1)], whole(1970, 9999, null=True)),
+    "a moment later than any tried": (
+        "fillnull", [column("datetime64[us]", null=True), column("datetime64[us]", 5, 5)],
+        Domain("datetime64[us]", False, -(2**63), 10**18)),
+    "a moment earlier than any tried": (
+        "where", [column("boolean"), column("datetime64[us]"), column("datetime64[us]", 5, 5)],
+        Domain("datetime64[us]", False, -(10**18), 2**63 - 1)),
+    "divided by minus one": (
+        "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", True, -50.0, 100.0)),
     "a text that is neither true nor false": ("cast", [column("string"), "boolean"], Domain("boolean", False)),
 }  # fmt: skip
 
@@ -131,6 +140,17 @@ def test_a_domain_that_an_earlier_checker_took_is_not_ok(name: str) -> None:
     kind, fields, claim = NARROW[name]
     with pytest.raises((Refuted, CannotCheck)):
         check_domain(row_wise_column(1, kind, fields, claim))
+
+
+def test_a_moment_without_a_bound_can_be_any_of_64_bits() -> None:
+    """A date that is filled in where one is missing; and the parts of a date are null beyond every calendar."""
+    moments = column("datetime64[us]", null=True)
+    filled = ("fillnull", [moments, column("datetime64[us]", 5, 5)])
+
+    check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False)))
+    check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False, -(2**63), 2**63 - 1)))
+    check_domain(row_wise_column(1, "part", ["year", moments], Domain("Int64", True)))
+    check_domain(row_wise_column(1, "compare", ["<", moments, 5], Domain("boolean", True)))
 
 
 def test_another_version_is_not_read() -> None:
