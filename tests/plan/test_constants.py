@@ -38,6 +38,18 @@ def test_a_whole_number_is_one_constant(value):
     assert made.type_ == "int" and type(made.value) is int and made.value == value
 
 
+def test_numbers_of_numpy_are_of_their_own_type():
+    for given, type_, value in (
+        (numpy.bool_(True), "bool", True),
+        (numpy.int64(3), "int", 3),
+        (numpy.float32(0.5), "float", 0.5),
+        (numpy.array(True), "bool", True),
+    ):
+        assert Lit.of(given) is Lit.of(value) and Lit.of(given).type_ == type_
+    with pytest.raises(TypeError):
+        Lit.of(numpy.array([True]))
+
+
 def test_one_and_one_and_true_and_their_texts_are_different():
     given = [1, 1.0, True, "1", "1.0", "True", -0.0, 0.0, 0, False, None, ""]
 
