@@ -199,6 +199,15 @@ def test_complements_in_wide_columns_keep_their_rows_in_their_cells(size):
     check_forms(parts, world.pairs(2), all_weights(len(parts)))
 
 
+def test_a_filter_is_shown_with_its_condition():
+    """Whatever that is: a column, or one that says of columns that none is missing."""
+    assert str(Filter(TRUTHS.source, TRUTHS.column("x"))).endswith("| filter(x)")
+    x, y = SQUARE.column("x"), SQUARE.column("y")
+    both = Logic("|", IsNull(x), IsNull(y))
+    assert str(Filter(SQUARE.source, Not(both))).endswith("| dropna(x, y)")
+    assert str(Filter(SQUARE.source, both)).endswith(f"| filter({both})")
+
+
 def test_null_counts_as_false():
     x = TRUTHS.column("x")
     rows = Filter(TRUTHS.source, x)
@@ -223,6 +232,13 @@ def test_a_constant_condition_keeps_the_cells():
 
     assert rows.distance.value == 1
     assert table(rows, seen(rows), ((0,), (1,))) == ((0,), (1,))
+
+
+def test_a_filter_divides_into_at_most_64_cells():
+    world = World((("x", IntDomain(False, 0, 99)),), ())
+    for size, cells in ((1, 1), (64, 64), (65, 1), (90, 1)):
+        rows = Filter(world.source, among(world.column("x"), *range(size)))
+        assert len(rows.cells) == cells and rows.distance.value == 1
 
 
 def test_many_filters_stay_sound_and_small():

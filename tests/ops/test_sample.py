@@ -244,3 +244,11 @@ def test_how_long_a_name_and_how_fine_a_rate_may_be():
     for rate, name in ((Fraction(1, 2**64), "n"), (TENTH, "n" * 65)):
         with pytest.raises(PlanError):
             Sample(NUMBERS.source, rate, name)
+
+
+def test_the_address_of_a_sample_stays_what_it_is():
+    """A ledger holds it: whoever changes it forgets what was charged to samples."""
+    drawn = Sample(NUMBERS.source, TENTH, "one")
+    (_, key), partition = drawn.cells[0].address[0], drawn.cells[0].partition
+
+    assert key == "bool:True" and partition == Draw(NUMBERS.source, TENTH, "one") and len(drawn.cells[0].address) == 1

@@ -105,6 +105,19 @@ def test_text_functions_in_the_small_world(each_engine):
     check_row_wise(applied("len", x), TEXTS.pairs())
 
 
+def test_a_text_that_is_looked_for_is_no_pattern():
+    x, data = TEXTS.column("x"), (("a.c",), ("abc",), ("(",))
+    for f, given_, found in (
+        ("contains", (".",), (True, False, False)),
+        ("contains", ("(",), (False, False, True)),
+        ("startswith", ("a.",), (True, False, False)),
+        ("endswith", (".c",), (True, False, False)),
+        ("replace", (".", "$0"), ("a$0c", "abc", "(")),
+        ("part", (".", 0, 0), ("a", "abc", "(")),
+    ):
+        assert table(TEXTS.source, (applied(f, x, *given_),), data) == tuple((each,) for each in found), (f, given_)
+
+
 def test_a_part_or_match_that_is_not_there_is_null():
     x = TEXTS.column("x")
     for f, given_, found in (

@@ -358,6 +358,18 @@ def test_a_short_row_is_as_short_among_the_first_rows(carried: bool) -> None:
     assert check(made).verdict == "ok", check(made)
 
 
+def test_products_of_short_rows_are_as_short_but_for_one_rounding() -> None:
+    """Both sides grant the same rounding of a product: with less, the claim would not hold the needed one."""
+    x, y = (library.Column(PLANE, name) for name in "xy")
+    scale = RowScale((x, y), Lit.of(1.0), "2")
+    short = [Truncate(Arithmetic("*", each, scale)) for each in (x, y)]
+    products = tuple(Truncate(Arithmetic("*", u, v)) for u in short for v in short)
+    made = of_a_release(VectorSum(PLANE, products))
+
+    assert 1 < Fraction(made["release"]["noise"]["sensitivity"]) < 1 + Fraction(1, 2**50)
+    assert check(made).verdict == "ok", check(made)
+
+
 def test_a_product_with_a_factor_that_has_no_bound_is_as_long_as_it_is_clipped() -> None:
     """Factors without bounds have no length to multiply."""
     x, z = library.Column(PLANE, "x"), library.Column(PLANE, "z")
