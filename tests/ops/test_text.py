@@ -87,6 +87,7 @@ def test_every_answer_occurs():
     assert check_row_wise(applied("len", x), growing(TEXTS.rows)) == {None, 0, 3}
     assert applied("len", x).domain.lower == 0
     assert check_row_wise(applied("contains", x, "b"), growing(TEXTS.rows)) == {None, False, True}
+    assert check_row_wise(applied("count", x, "[Ab]"), growing(TEXTS.rows)) == {None, 0, 2}
 
 
 CALLS = {

@@ -197,6 +197,35 @@ def test_two_tables_have_as_many_rows_as_both_together() -> None:
     assert (few.most, few.factor, few.edits) == (3, 10, 6)
 
 
+@pytest.mark.parametrize("first, second, cap", [(3, None, 5), (None, 4, 6), (3, 4, 7), (None, None, None)])
+def test_a_constant_of_one_table_is_one_of_both_together(first: Any, second: Any, cap: Any) -> None:
+    """What lies in the other table's cells moves by two rows of a person, whatever part of her edits lies in them."""
+    bounds = [None if each is None else Fraction(each) for each in (first, second)]
+    made = below(*(replace(each, cap=bound) for each, bound in zip((MINE, THEIRS), bounds, strict=True)))
+
+    assert made.cap == cap and made.edits == (4 if cap is None else cap)
+
+
+def test_tables_of_two_populations_are_not_put_together() -> None:
+    alone = plan()
+    alone.data_sets[1] = replace(alone.data_sets[1], population=None)
+
+    with pytest.raises(Refuted, match="different populations"):
+        two_tables.below_each_other(2, MINE, THEIRS, (ALL,), alone)
+
+
+def test_one_key_that_differs_between_the_rows_of_a_person_finds_one_row() -> None:
+    """However many other keys there are; and a join without keys is none."""
+    keys = [[column(name, each) for name in ("who", "stay")] for each in (MINE, THEIRS)]
+
+    for used, most in ((2, 1), (1, 2)):
+        fields = [MINE, keys[0][:used], THEIRS, keys[1][:used], "inner"]
+        assert two_tables.joined(2, fields, plan()).factor == most * MINE.factor
+    for mine, theirs in (([], []), (keys[0], keys[1][:1])):
+        with pytest.raises(CannotCheck, match="such fields"):
+            two_tables.joined(2, [MINE, mine, THEIRS, theirs, "inner"], plan())
+
+
 @pytest.mark.parametrize(
     "nullable, how, missing", [(False, "inner", False), (True, "inner", True), (False, "left", True)]
 )

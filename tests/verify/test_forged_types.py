@@ -129,6 +129,8 @@ NARROW = {
     "a moment earlier than any tried": (
         "where", [column("boolean"), column("datetime64[us]"), column("datetime64[us]", 5, 5)],
         Domain("datetime64[us]", False, -(10**18), 2**63 - 1)),
+    "divided by zero": (
+        "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", False, -100.0, 100.0)),
     "divided by minus one": (
         "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", True, -50.0, 100.0)),
     "a text that is neither true nor false": ("cast", [column("string"), "boolean"], Domain("boolean", False)),
