@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from privjail.plan.domain import IntDomain
 from privjail.verify.checker import check
 from privjail.verify.checker.columns import check_domain, row_wise_column
 from privjail.verify.checker.domains import Domain
@@ -129,6 +130,8 @@ NARROW = {
     "a moment earlier than any tried": (
         "where", [column("boolean"), column("datetime64[us]"), column("datetime64[us]", 5, 5)],
         Domain("datetime64[us]", False, -(10**18), 2**63 - 1)),
+    "the number after a key that goes": ("recode", [column("Int64", 10, 100), [[10, 50]], 1], whole(12, 100)),
+    "the number before a key that goes": ("recode", [column("Int64", 10, 100), [[100, 50]], 1], whole(10, 98)),
     "divided by zero": (
         "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", False, -100.0, 100.0)),
     "divided by minus one": (
@@ -153,6 +156,14 @@ def test_a_moment_without_a_bound_can_be_any_of_64_bits() -> None:
     check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False, -(2**63), 2**63 - 1)))
     check_domain(row_wise_column(1, "part", ["year", moments], Domain("Int64", True)))
     check_domain(row_wise_column(1, "compare", ["<", moments, 5], Domain("boolean", True)))
+
+
+@pytest.mark.parametrize("size, finite", [(99_999, True), (100_000, True), (100_001, False)])
+def test_whole_numbers_are_a_list_of_groups_as_long_as_in_the_library(size: int, finite: bool) -> None:
+    """Or the cells of a sample's rows would follow from its filters in two ways."""
+    ours, theirs = whole(1, size).keys(), IntDomain(False, 1, size).labels
+
+    assert (len(ours) == size) is finite is (theirs is not None) and bool(ours) is finite
 
 
 def test_another_version_is_not_read() -> None:
