@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import privjail as pj
+from privjail import learn
 from privjail import pandas as pd
 from privjail.budget.blocks import Block, limit_and_price, rho_for
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP
@@ -130,8 +131,12 @@ def test_the_rho_of_a_block_implies_its_price():
         (Fraction(1), Fraction(1, 10**6)),
         (Fraction(1, 100), Fraction(1, 10)),
         (Fraction(20), Fraction(1, 3)),
+        (Fraction(1, 10**5), Fraction(1, 10**6)),
+        (Fraction(6, 10**6), Fraction(1, 10**6)),  # ρ is below 10**-12
+        (Fraction(1, 10**9), Fraction(1, 10**6)),
     ):
         check_implied(rho_for(eps, delta), eps, delta)
+        check_implied(learn.rho_for(eps, delta), eps, delta)
 
 
 def check_implied(rho, eps, delta):
