@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from privjail.ops.columns.cast import Cast
+from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
+from privjail.ops.columns.datetime_part import Part
 from privjail.ops.columns.logic import Not
 from privjail.ops.columns.norms import Truncate
+from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.text import Text
 from privjail.ops.numbers.key_counts import LONGEST, KeyCounts
 from privjail.ops.rows.per_person import Aggregate, PerPerson
 from privjail.ops.rows.source import Column, Dataset, Source, Unit
-from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain, TextDomain
+from privjail.plan.domain import CategoryDomain, FloatDomain, IntDomain, TextDomain, TimeDomain
 from privjail.plan.expr import Expr
-from privjail.plan.node import Lit
+from privjail.plan.node import Lit, micros
 from tests.ops.checking import ENGINES, engine
 from tests.ops.worlds import TWO_EACH
 from tests.tables import World
@@ -56,6 +60,34 @@ def test_white_space_is_stripped_if_nothing_is_said(name: str, f: str, found: st
     expr = Text(f, world.column("x"), (Lit.of(None),))
 
     assert column(expr, world, name, ("\u2003\n a b \t\u2003",), (None,), ("",)) == [found, None, ""]
+
+
+@ALL
+@pytest.mark.parametrize(
+    "part, found", [("hour", 23), ("minute", 59), ("second", 58), ("dayofweek", 6), ("day", 31), ("year", 1967)]
+)
+def test_a_moment_has_its_parts_also_before_1970(name: str, part: str, found: int) -> None:
+    moment = datetime(1967, 12, 31, 23, 59, 58, 999999)
+    world = World((("x", TimeDomain(True, micros(moment), 0)),), ())
+
+    assert column(Part(part, world.column("x")), world, name, (moment,), (None,)) == [found, None]
+
+
+@ALL
+@pytest.mark.parametrize("keep, found", [(0, [7, None, None]), (1, [7, 2, None])])
+def test_a_value_without_an_image_is_kept_or_missing(name: str, keep: int, found: list[Any]) -> None:
+    world = World((("x", IntDomain(True, 0, 9)),), ())
+    expr = Recode(world.column("x"), ((Lit.of(1), Lit.of(7)),), keep)
+
+    assert column(expr, world, name, (1,), (2,), (None,)) == found
+
+
+@ALL
+def test_floats_are_clipped_to_whole_numbers_of_any_size(name: str) -> None:
+    world = World((("x", FloatDomain(True)),), ())
+    expr = Clip(world.column("x"), Lit.of(-(10**30)), Lit.of(10**25))
+
+    assert column(expr, world, name, (1e300,), (-1e300,), (0.5,), (None,)) == [1e25, -1e30, 0.5, None]
 
 
 @ALL

@@ -51,6 +51,14 @@ def below(first: rows.Rows = MINE, second: rows.Rows = THEIRS) -> rows.Rows:
     return two_tables.below_each_other(2, first, second, (ALL,), plan())
 
 
+def test_the_first_rows_by_another_key_than_the_person_are_nobodys() -> None:
+    """One person's row can push out that of another."""
+    heads = rows.group_head(2, MINE)
+
+    assert people.is_owned(MINE, plan()) and not people.is_owned(heads, plan(heads))
+    assert people.is_owned(people.at_most(2, "group_head", MINE, Fraction(1), (ALL,)), plan())
+
+
 # -- populations
 
 

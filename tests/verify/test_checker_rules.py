@@ -74,6 +74,13 @@ def test_the_largest_value_of_a_distance(distance: Any, value: int) -> None:
     assert largest(maximum([distance])) == value
 
 
+def test_numbers_are_only_as_long_as_can_be_computed_with() -> None:
+    long = Fraction(10**4001 + 1, 10**4001)
+    with pytest.raises(CannotCheck, match="too long"):
+        maximum([form(constant=long)])
+    assert maximum([form(constant=10**3000)]) == form(constant=10**3000)
+
+
 def every_choice(cells: list[Cell]) -> list[set[Cell]]:
     """All sets of cells in which edits of one unit can be: with each cell its ancestors, and one key per partition."""
     found: list[set[Cell]] = [set()]

@@ -13,6 +13,7 @@ from privjail.verify.checker import check
 from privjail.verify.checker.columns import check_domain, row_wise_column
 from privjail.verify.checker.domains import Domain
 from privjail.verify.checker.reading import constant
+from privjail.verify.checker.reading import whole_number
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 from .test_forged import AGE, Made, column, signed, sum_of, whole
@@ -156,6 +157,19 @@ def test_a_moment_without_a_bound_can_be_any_of_64_bits() -> None:
     check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False, -(2**63), 2**63 - 1)))
     check_domain(row_wise_column(1, "part", ["year", moments], Domain("Int64", True)))
     check_domain(row_wise_column(1, "compare", ["<", moments, 5], Domain("boolean", True)))
+
+
+@pytest.mark.parametrize(
+    "given, read", [(3, True), (2, True), (1, False), (-3, False), (True, False), (3.0, False), ("3", False)]
+)
+def test_a_whole_number_is_no_other_number_and_not_too_small(given: Any, read: bool) -> None:
+    if read:
+        assert whole_number(given, 2) == given
+    else:
+        with pytest.raises(Refuted):
+            whole_number(given, 2)
+    with pytest.raises(Refuted):
+        whole_number(True, 1)
 
 
 @pytest.mark.parametrize("size, finite", [(99_999, True), (100_000, True), (100_001, False)])
