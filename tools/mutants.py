@@ -41,6 +41,8 @@ CHECKER = [f"tests/verify/test_{name}.py" for name in (
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
     "verify/checker/places.py": ["tests/verify/test_forged_samples.py"],
+    "verify/checker/operations.py": ["tests/verify/test_forged.py", "tests/verify/test_checker_operations.py",
+                                     "tests/verify/test_forged_types.py"],
     "verify/checker/reading.py": ["tests/verify/test_forged_types.py", "tests/verify/test_checker_rules.py"],
     "verify/checker/": CHECKER,
     "server/wire/": ["tests/server/test_messages.py", "tests/server/test_lists.py", "tests/server/test_wire.py"],
@@ -53,7 +55,7 @@ BESIDE = {
                                 "tests/laws/test_mechanisms.py"],
     "mechanisms/": [f"tests/mechanisms/test_{name}.py" for name in (
         "laplace", "gaussian", "grids", "choice", "samplers")],
-    "budget/ledger.py": ["tests/budget/test_ledger.py", "tests/budget/test_composition.py"],
+    "budget/ledger.py": ["tests/budget/test_blocks.py", "tests/budget/test_composition.py"],
     "plan/value.py": ["tests/plan/test_value.py", "tests/plan/test_joint.py", "tests/ops/test_combine.py"],
     "plan/cells.py": ["tests/plan/test_rows.py", "tests/plan/test_joint.py", "tests/budget/test_composition.py"],
     "plan/domain.py": ["tests/plan/test_domain.py", "tests/ops/test_labels.py"],
@@ -67,7 +69,7 @@ BESIDE = {
     "ops/rows/filter.py": ["tests/plan/test_rows.py", "tests/ops/test_lookup.py"],
     "ops/columns/compare.py": ["tests/ops/test_recode.py", "tests/ops/test_isin.py",
                                "tests/engines/test_sql_values.py"],
-    "ops/columns/characters.py": ["tests/ops/test_text.py", "tests/ops/test_pattern.py"],
+    "ops/columns/characters.py": ["tests/ops/test_pattern.py", "tests/ops/test_text.py"],
     "ops/polars_types.py": ["tests/ops/test_arithmetic.py", "tests/ops/test_function.py"],
     "ops/": ["tests/engines/test_sql_values.py", "tests/ops/test_filter.py", "tests/ops/test_arithmetic.py",
              "tests/laws/test_registry.py"],

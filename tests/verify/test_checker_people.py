@@ -150,6 +150,20 @@ def test_a_fact_that_is_found_through_one_of_several_rows_is_not_taken_for_one(
     assert people.says(found, sex, single, tables) is taken
 
 
+def test_a_fact_stays_one_in_rows_of_the_same_persons_only() -> None:
+    """In a slice, a row of somebody else may come in when one goes out."""
+    single = rows.data_set(2, 2, 0, Fraction(1))
+    sex = column("sex", single)
+    found = Column(20, "lookup", [[column("who", MINE)], single, [column("who", single)], sex], WHO, MINE.node)
+    tables = [MINE, THEIRS, single]
+    for into, taken in (
+        (people.at_most(3, "group_head", MINE, Fraction(1), (ALL,)), True),
+        (rows.slice_(3, MINE, None, 4), False),
+    ):
+        given = Certificate(plan().data_sets, [], [*tables, into])
+        assert people.says(Column(21, "carried", [into, found], WHO, into.node), sex, single, given) is taken
+
+
 # -- cells of persons
 
 
