@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from privjail.verify.checker.columns import row_wise_column
+from privjail.verify.checker.norms import added_as_it_is
 from privjail.verify.checker.operations import DATE_PARTS, NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
 
 from .test_forged import column
@@ -110,3 +112,16 @@ def test_the_ranges_of_parts_of_dates() -> None:
         "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "second": (0, 59),
         "dayofweek": (0, 6), "dayofyear": (1, 366),
     }  # fmt: skip
+
+
+def test_what_a_sum_adds_up_without_rounding() -> None:
+    """Other columns are moved to a grid first, so that a bound on the norm of their rows is none of what is added."""
+    for given, as_it_is in (
+        (column("boolean"), True),
+        (column("Int64", 0, 9), True),
+        (column("Int64", -(2**40), 0), False),
+        (column("Int64", 0), False),
+        (column("Float64", 0.0, 1.0), False),
+        (row_wise_column(1, "truncate", [column("Float64", 0.0, 1.0)], column("Float64", 0.0, 1.0).domain), True),
+    ):
+        assert added_as_it_is(given) is as_it_is
