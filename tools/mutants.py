@@ -41,6 +41,8 @@ CHECKER = [f"tests/verify/test_{name}.py" for name in (
 BESIDE = {
     "release.py": ["tests/test_release.py", "tests/budget/test_composition.py"],
     "verify/checker/places.py": ["tests/verify/test_forged_samples.py"],
+    "verify/checker/mechanisms.py": ["tests/verify/test_checker_operations.py", "tests/verify/test_forged_claims.py",
+                                     "tests/verify/test_private_keys.py"],
     "verify/checker/norms.py": ["tests/verify/test_checker_rules.py", "tests/verify/test_checker_operations.py",
                                 "tests/verify/test_checker.py"],
     "verify/checker/operations.py": ["tests/verify/test_forged.py", "tests/verify/test_checker_operations.py",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import exp, log
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from privjail.verify.checker.columns import row_wise_column
+from privjail.verify.checker.mechanisms import Mechanism, Noise, enough_gaussian
 from privjail.verify.checker.norms import added_as_it_is
 from privjail.verify.checker.operations import DATE_PARTS, NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
 
@@ -125,3 +128,14 @@ def test_what_a_sum_adds_up_without_rounding() -> None:
         (row_wise_column(1, "truncate", [column("Float64", 0.0, 1.0)], column("Float64", 0.0, 1.0).domain), True),
     ):
         assert added_as_it_is(given) is as_it_is
+
+
+@pytest.mark.parametrize("size, epsilon", [(1, 1), (7, Fraction(1, 2))])
+def test_what_discrete_noise_adds_to_a_delta_is_asked_for_however_small_that_is(size: int, epsilon: Any) -> None:
+    """(1 + exp(ε))/12 steps² for each element: noise as wide as one likes does not make the δ smaller than that."""
+    least = Fraction(size * (1 + exp(epsilon))) / (12 * 2**80)
+    noise = Noise({"sigma": Fraction(10**6)}, SimpleNamespace(size=size), Fraction(1))  # type: ignore[arg-type]
+
+    for share, enough in ((Fraction(101, 100), True), (Fraction(99, 100), False)):
+        mechanism = Mechanism("gaussian", Fraction(epsilon), least * share, Fraction(0), 1)
+        assert enough_gaussian(mechanism, noise) is enough
