@@ -12,7 +12,7 @@ from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.datetime_part import Part
 from privjail.ops.columns.logic import Not
-from privjail.ops.columns.norms import Truncate
+from privjail.ops.columns.norms import RowScale, Truncate
 from privjail.ops.columns.recode import Recode
 from privjail.ops.columns.text import Text
 from privjail.ops.numbers.key_counts import LONGEST, KeyCounts
@@ -80,6 +80,16 @@ def test_a_value_without_an_image_is_kept_or_missing(name: str, keep: int, found
     expr = Recode(world.column("x"), ((Lit.of(1), Lit.of(7)),), keep)
 
     assert column(expr, world, name, (1,), (2,), (None,)) == found
+
+
+@ALL
+@pytest.mark.parametrize("order, long", [("1", 1 / 7), ("2", 0.2), ("inf", 0.25)])
+def test_long_rows_are_made_short_and_short_ones_stay(name: str, order: str, long: float) -> None:
+    world = World((("x", FloatDomain(True, -9.0, 9.0)), ("y", FloatDomain(True, -9.0, 9.0))), ())
+    scale = RowScale((world.column("x"), world.column("y")), Lit.of(1.0), order)
+    found = column(scale, world, name, (3.0, -4.0), (0.25, 0.5), (None, 1.0))
+
+    assert found == [pytest.approx(long, rel=1e-12), 1.0, None] and found[0] <= long
 
 
 @ALL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, log
+from math import exp, inf, log, nan
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +11,9 @@ import pytest
 
 from privjail.verify.checker.columns import row_wise_column
 from privjail.verify.checker.mechanisms import Mechanism, Noise, enough_gaussian
-from privjail.verify.checker.norms import added_as_it_is
+from privjail.verify.checker.norms import added_as_it_is, dot_results
 from privjail.verify.checker.operations import DATE_PARTS, NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
+from privjail.verify.checker.verdict import Refuted
 
 from .test_forged import column
 
@@ -139,3 +140,11 @@ def test_what_discrete_noise_adds_to_a_delta_is_asked_for_however_small_that_is(
     for share, enough in ((Fraction(101, 100), True), (Fraction(99, 100), False)):
         mechanism = Mechanism("gaussian", Fraction(epsilon), least * share, Fraction(0), 1)
         assert enough_gaussian(mechanism, noise) is enough
+
+
+@pytest.mark.parametrize("weights", [[inf, 1.0], [1.0, -inf], [nan, 1.0], [1, 1.0], [1.0], [1.0, 1.0, 1.0]])
+def test_a_weighted_sum_has_a_finite_weight_for_each_column(weights: list[Any]) -> None:
+    columns = [column("Float64", 0.0, 1.0), column("Float64", -1.0, 1.0)]
+    assert dot_results(columns, [1.0, 2.0])
+    with pytest.raises(Refuted):
+        dot_results(columns, weights)
