@@ -54,6 +54,8 @@ def test_rows_that_nobody_can_change_have_the_noise_of_one_key() -> None:
     assert counts.joint.l1 == 0
     nothing, one = shown.calibrate(counts), shown.calibrate(value())
     assert (nothing.scale, nothing.threshold) == (one.scale, one.threshold)
+    assert (one.on.grid, one.on.coarser, one.on.steps) == (1, 1, 1)  # nothing is rounded
+    assert (two := shown.calibrate(value(2)).on).coarser == 1 and two.steps == 2
 
 
 def test_absurd_prices_take_no_time() -> None:

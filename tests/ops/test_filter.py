@@ -23,6 +23,7 @@ from privjail.plan.node import Lit
 
 from ..tables import World
 from .checking import all_weights, carried, check_forms, check_rows, covers, given, seen, table
+from .test_cut import cut
 from .worlds import LETTERS, NUMBERS, SQUARE, TRUTHS, TWO_EACH
 
 
@@ -276,3 +277,11 @@ def test_only_equality_names_a_label():
     assert Filter(world.source, Compare("==", x, Lit.of("b"))).cells != world.source.cells
     less = Filter(world.source, Compare("<", x, Lit.of("b")))
     assert all(cell.key.value != "b" for cell in less.cells if cell.parent is not None)
+
+
+def test_intervals_are_cells_by_their_text():
+    code = cut(NUMBERS.column("x"), [0, 1, 2])
+    rest = Filter(NUMBERS.source, Not(Compare("==", code, Lit.of("(0, 1]"))))
+
+    assert [cell.key for cell in rest.cells] == [Lit.of("(1, 2]")]
+    assert Filter(NUMBERS.source, Compare("==", code, Lit.of("(1, 2]"))).cells == rest.cells

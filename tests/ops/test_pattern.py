@@ -146,3 +146,11 @@ def test_only_surrogates_are_in_no_text_and_only_a_newline_is_no_dot():
 def test_a_set_of_characters_is_kept_in_as_few_ranges_as_possible():
     assert merged([(5, 6), (1, 2), (3, 4), (9, 9), (8, 8), (11, 12)]) == ((1, 6), (8, 9), (11, 12))
     assert merged([(1, 9), (2, 3)]) == ((1, 9),)
+
+
+def test_how_often_a_part_may_be_repeated():
+    for count in ("1000", "0,1000", "1000,1000"):
+        assert read(f"a{{{count}}}").python()
+    for count in ("1001", "0,1001", "1001,1001", "1001,", "3,2"):
+        with pytest.raises(PlanError, match="1000"):
+            read(f"a{{{count}}}")
