@@ -9,8 +9,10 @@ import pandas
 import pytest
 
 import privjail as pj
+from privjail import learn
 from privjail import pandas as pd
 from privjail.budget.blocks import Block, limit_and_price, rho_for
+from privjail.budget.ledger import Ledger
 from privjail.budget.notions import ZCDP, ApproxDP, PureDP, RenyiDP
 from privjail.errors import BudgetError, BudgetExceeded, PlanError
 
@@ -130,13 +132,31 @@ def test_the_rho_of_a_block_implies_its_price():
         (Fraction(1), Fraction(1, 10**6)),
         (Fraction(1, 100), Fraction(1, 10)),
         (Fraction(20), Fraction(1, 3)),
+        (Fraction(1, 10**5), Fraction(1, 10**6)),
+        (Fraction(6, 10**6), Fraction(1, 10**6)),  # ρ is below 10**-12
+        (Fraction(1, 10**9), Fraction(1, 10**6)),
     ):
         check_implied(rho_for(eps, delta), eps, delta)
+        check_implied(learn.rho_for(eps, delta), eps, delta)
 
 
 def check_implied(rho, eps, delta):
     implied = float(rho) + 2 * math.sqrt(rho * -math.log(delta))
     assert float(eps) * (1 - 1e-6) < implied < float(eps)
+
+
+def test_what_a_block_refuses_is_not_counted_in_it():
+    """A smaller release still fits, and the data set pays the block's price and no more."""
+    ledger, root, block = Ledger(), pj.session.Cell(None, "data", "data"), Block.of("zcdp", None, None, 1, "0" * 32)
+    ledger.open(root, "data", ZCDP(10))
+    cell = block.below(root, ZCDP(10))
+    ledger.charge([(cell, (Fraction(1, 2),))])
+    for _ in range(3):
+        with pytest.raises(BudgetExceeded, match="block"):
+            ledger.charge([(cell, (Fraction(2, 3),))])
+    ledger.charge([(cell, (Fraction(1, 2),))])
+
+    assert ledger.accounts()[0].total() == (1,)
 
 
 def test_names_of_blocks_say_what_they_cost():

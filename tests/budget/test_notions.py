@@ -93,6 +93,20 @@ def test_a_renyi_budget_keeps_its_promise(eps: float, delta: float) -> None:
     assert notion.report((Fraction(0),)) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("delta", [Fraction(10**17 - 1, 10**17), Fraction(1, 3), Fraction(1, 10**9)], ids=float)
+def test_a_renyi_budget_is_rounded_down(delta: Fraction) -> None:
+    """Also where δ is no float: so near 1 that its logarithm would be 0."""
+    notion = RenyiDP(Fraction(7, 3), delta)
+    assert notion.limit is not None
+    with mp.workdps(60):
+        share = mp.log(mp.mpf(delta.denominator) / delta.numerator) / _mpf(notion.order - 1)
+        assert _mpf(notion.limit[0]) + share <= mp.mpf(7) / 3
+
+
+def _mpf(x: Fraction) -> mp.mpf:
+    return mp.mpf(x.numerator) / x.denominator
+
+
 def test_no_order_can_promise_too_little() -> None:
     with pytest.raises(BudgetError):
         RenyiDP(1e-6, 1e-9)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import mpmath as mp
 import pytest
 from hypothesis import strategies as st
 
@@ -177,6 +178,19 @@ def test_the_cost_of_one_sample_is_reached():
     p, q = law(program, ()), law(program, (("a", 1),))
 
     assert math.log(q[far] / p[far]) == pytest.approx(float(costs(program, far)), abs=1e-12)
+
+
+@pytest.mark.parametrize("cost", [Fraction(1, 3), Fraction(1), Fraction(5)])
+def test_a_cost_just_above_a_multiple_is_rounded_up_to_the_next(cost: Fraction) -> None:
+    """By however little: a rate at which log(1 + rate·(exp(cost) - 1)) is 10**-45 more than a multiple of 2**-64."""
+    with mp.workdps(80):
+        multiple = mp.mpf(2**62 + 12345) / 2**64
+        grown = mp.expm1(mp.mpf(cost.numerator) / cost.denominator)
+        rate = Fraction(int(mp.expm1(multiple + mp.mpf(10) ** -45) / grown * mp.mpf(10) ** 70) + 1, 10**70)
+        true = mp.log1p(mp.mpf(rate.numerator) / rate.denominator * grown)
+        assert 0 < true - multiple < mp.mpf(10) ** -44
+
+        assert rate < 1 and amplified(cost, rate) == Fraction(2**62 + 12346, 2**64)
 
 
 def check_users() -> None:

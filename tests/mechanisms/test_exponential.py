@@ -7,9 +7,10 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from privjail.errors import DPError
+from privjail.errors import DPError, PlanError
 from privjail.mechanisms.exponential import Exponential
 from privjail.mechanisms.noise import Noise
+from privjail.pandas.vectors import SensitiveSeries
 
 from .laws import Law, law_of, loss, neighbours, real, renyi, vector
 from .samples import fits
@@ -102,3 +103,12 @@ def test_what_it_refuses() -> None:
 
 def test_rho_is_an_eighth_of_the_square_of_epsilon() -> None:
     assert Exponential(Fraction(2)).loss.rho == Fraction(1, 2)
+
+
+def test_it_shows_a_position_and_no_numbers() -> None:
+    """It is no way to reveal a vector, and nothing says how far its answer is off."""
+    scores = SensitiveSeries(vector(3, 1))
+    with pytest.raises(PlanError, match="chooses among elements"):
+        scores.reveal(mechanism=Exponential(Fraction(1)))
+    with pytest.raises(PlanError, match="exponential is off is not known"):
+        Exponential(Fraction(1)).error(vector(3, 1), 0.95)

@@ -54,6 +54,8 @@ def test_rows_that_nobody_can_change_have_the_noise_of_one_key() -> None:
     assert counts.joint.l1 == 0
     nothing, one = shown.calibrate(counts), shown.calibrate(value())
     assert (nothing.scale, nothing.threshold) == (one.scale, one.threshold)
+    assert (one.on.grid, one.on.coarser, one.on.steps) == (1, 1, 1)  # nothing is rounded
+    assert (two := shown.calibrate(value(2)).on).coarser == 1 and two.steps == 2
 
 
 def test_absurd_prices_take_no_time() -> None:
@@ -114,3 +116,11 @@ def test_the_smallest_threshold_is_taken_if_nearly_every_key_may_be_shown() -> N
     """Pr[1 + X ≥ 1] is 0.73 at a scale of 1."""
     assert calibrated(Fraction(1), Fraction(3, 4), 1)[1] == 1
     assert calibrated(Fraction(1), Fraction(7, 10), 1)[1] == 2
+
+
+def test_a_threshold_that_just_keeps_delta_is_taken():
+    for threshold in (5, 40):
+        scale, _ = calibrated(Fraction(1), Fraction(1, 10**6), 2)
+        just = 2 * chance_of_one(scale, threshold)
+        assert calibrated(Fraction(1), just, 2) == (scale, threshold)
+        assert calibrated(Fraction(1), just * (1 - Fraction(1, 10**60)), 2) == (scale, threshold + 1)

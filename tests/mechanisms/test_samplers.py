@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from privjail.errors import BudgetError
+from privjail.mechanisms import noise as noise_module
 from privjail.mechanisms.noise import LARGEST_SCALE, Noise, PredrawnNoise
 
 from .samples import fits
@@ -32,6 +33,17 @@ def test_scales_beyond_64_bits_are_refused() -> None:
         draw(LARGEST_SCALE)
         with pytest.raises(BudgetError):
             draw(LARGEST_SCALE * 2)
+
+
+@pytest.mark.parametrize("edge", [-(2**63), 2**63 - 1])
+def test_a_draw_that_was_cut_off_at_an_edge_is_drawn_on(edge: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenDP gives the ends of 64 bits for all that lies beyond them. A draw on the way there is what it is."""
+    waiting = [edge, -3, 7, 2**62 - 1, -(2**62), 2**62, 5]
+    monkeypatch.setattr(noise_module, "_drawn", lambda sampler, n: [waiting.pop(0) for _ in range(n)])
+    noise = Noise()
+
+    assert noise._laplace(2.0, 1) == [edge + (7 if edge > 0 else -7)]  # beyond the edge, -3 counts as no draw
+    assert noise._laplace(2.0, 4) == [2**62 - 1, -(2**62), 2**62, 5] and not waiting
 
 
 def test_no_noise_for_no_scale() -> None:

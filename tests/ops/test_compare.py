@@ -125,3 +125,11 @@ def test_what_cannot_be_compared_is_refused():
         Compare("==", SQUARE.column("x"), SQUARE.column("y"))
     with pytest.raises(PlanError):
         Compare("!=", NUMBERS.column("x"), Lit.of(1))
+
+
+def test_constants_fill_64_bits():
+    for value in (2**63 - 1, -(2**63)):
+        assert Compare("==", NUMBERS.column("x"), Lit.of(value)).b == Lit.of(value)
+    for value in (2**63, -(2**63) - 1, 2**64 - 1, -(2**64)):
+        with pytest.raises(PlanError, match="64 bits"):
+            Compare("==", NUMBERS.column("x"), Lit.of(value))

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import strategies as st
 
 from privjail.errors import PlanError, RowsError
+from privjail.ops.columns.carried import Constant
 from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.rows.slice import Slice
+from privjail.plan.node import Lit
 
 from .checking import carried, check_value, covers, given, numbers
 from .worlds import LETTERS, NUMBERS, SQUARE, TEXTS, TRUTHS, TWO_EACH
@@ -45,3 +47,10 @@ def test_only_finite_columns_of_the_same_rows():
         Distinct(TEXTS.source, TEXTS.column("x"))
     with pytest.raises(RowsError):
         Distinct(TEXTS.source, NUMBERS.column("x"))
+
+
+def test_a_public_constant_has_one_value_if_there_is_a_row():
+    value = Distinct(NUMBERS.source, Constant(Lit.of(True)))
+
+    assert value.distance.value == 1
+    assert [numbers(value, rows, NUMBERS.source) for rows in ((), ((0,), (None,)))] == [[0], [1]]

@@ -23,6 +23,7 @@ from privjail.plan.node import Lit
 
 from ..tables import World
 from .checking import all_weights, carried, check_forms, check_rows, covers, given, seen, table
+from .test_cut import cut
 from .worlds import LETTERS, NUMBERS, SQUARE, TRUTHS, TWO_EACH
 
 
@@ -199,6 +200,15 @@ def test_complements_in_wide_columns_keep_their_rows_in_their_cells(size):
     check_forms(parts, world.pairs(2), all_weights(len(parts)))
 
 
+def test_a_filter_is_shown_with_its_condition():
+    """Whatever that is: a column, or one that says of columns that none is missing."""
+    assert str(Filter(TRUTHS.source, TRUTHS.column("x"))).endswith("| filter(x)")
+    x, y = SQUARE.column("x"), SQUARE.column("y")
+    both = Logic("|", IsNull(x), IsNull(y))
+    assert str(Filter(SQUARE.source, Not(both))).endswith("| dropna(x, y)")
+    assert str(Filter(SQUARE.source, both)).endswith(f"| filter({both})")
+
+
 def test_null_counts_as_false():
     x = TRUTHS.column("x")
     rows = Filter(TRUTHS.source, x)
@@ -223,6 +233,13 @@ def test_a_constant_condition_keeps_the_cells():
 
     assert rows.distance.value == 1
     assert table(rows, seen(rows), ((0,), (1,))) == ((0,), (1,))
+
+
+def test_a_filter_divides_into_at_most_64_cells():
+    world = World((("x", IntDomain(False, 0, 99)),), ())
+    for size, cells in ((1, 1), (64, 64), (65, 1), (90, 1)):
+        rows = Filter(world.source, among(world.column("x"), *range(size)))
+        assert len(rows.cells) == cells and rows.distance.value == 1
 
 
 def test_many_filters_stay_sound_and_small():
@@ -260,3 +277,11 @@ def test_only_equality_names_a_label():
     assert Filter(world.source, Compare("==", x, Lit.of("b"))).cells != world.source.cells
     less = Filter(world.source, Compare("<", x, Lit.of("b")))
     assert all(cell.key.value != "b" for cell in less.cells if cell.parent is not None)
+
+
+def test_intervals_are_cells_by_their_text():
+    code = cut(NUMBERS.column("x"), [0, 1, 2])
+    rest = Filter(NUMBERS.source, Not(Compare("==", code, Lit.of("(0, 1]"))))
+
+    assert [cell.key for cell in rest.cells] == [Lit.of("(1, 2]")]
+    assert Filter(NUMBERS.source, Compare("==", code, Lit.of("(1, 2]"))).cells == rest.cells

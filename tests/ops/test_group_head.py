@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 
 from privjail.errors import PlanError
 from privjail.ops.columns.compare import Compare
+from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.group_head import GroupHead
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
+from privjail.ops.rows.source import Unit
+from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit
 
+from ..tables import World
 from .checking import carried, check_rows, covers, given, seen, table
 from .worlds import ANY_EACH, TIES, TWO_EACH
 
@@ -131,3 +135,14 @@ def test_the_constant_distance_of_few_rows_doubles():
     few = GroupHead(head, carried(head, ANY_EACH.column("x")), 1)
 
     assert head.cap == few.cap == few.edits == few.distance.value == 2
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_by_user_nothing_goes_out_when_a_user_comes_in(k):
+    """So counts move in one direction, also of users without a limit on their rows."""
+    for most in (None, 2):
+        world = World((TWO_EACH.columns[0], ("x", IntDomain(True, 0, 2))), (), Unit("u", most))
+        mine = GroupHead(world.source, world.column("u"), k)
+        assert mine.moved == (k, 0) and Tally(mine, (carried(mine, world.column("x")),), None).monotone
+    anybody = GroupHead(TWO_EACH.source, TWO_EACH.column("x"), k)
+    assert not Tally(anybody, (), None).monotone

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from privjail.errors import PlanError
-from privjail.ops.columns.characters import ANY, named_set, rest
+from privjail.ops.columns.characters import ANY, merged, named_set, rest
 from privjail.ops.columns.pattern import HEAVIEST, read, read_groups, read_replaced, template
 
 ATOMS = ["a", "b", "1", " ", r"\d", r"\w", r"\s", ".", "[ab]", "[^a]", "[a-c1]", r"\W", "é", r"\.", "K", "s", "]"]
@@ -141,3 +141,16 @@ def test_only_surrogates_are_in_no_text_and_only_a_newline_is_no_dot():
         True,
     ]
     assert [c for c in range(32) if not any(low <= c <= high for low, high in ANY)] == [10]
+
+
+def test_a_set_of_characters_is_kept_in_as_few_ranges_as_possible():
+    assert merged([(5, 6), (1, 2), (3, 4), (9, 9), (8, 8), (11, 12)]) == ((1, 6), (8, 9), (11, 12))
+    assert merged([(1, 9), (2, 3)]) == ((1, 9),)
+
+
+def test_how_often_a_part_may_be_repeated():
+    for count in ("1000", "0,1000", "1000,1000"):
+        assert read(f"a{{{count}}}").python()
+    for count in ("1001", "0,1001", "1001,1001", "1001,", "3,2"):
+        with pytest.raises(PlanError, match="1000"):
+            read(f"a{{{count}}}")

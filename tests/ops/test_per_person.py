@@ -242,3 +242,15 @@ def test_size_is_of_rows_and_every_other_aggregate_of_a_column():
     for how, inner in (("size", WIDE.column("i")), ("sum", None), ("median", WIDE.column("i"))):
         with pytest.raises(PlanError, match="no aggregate"):
             Aggregate(persons, how, inner)
+
+
+@pytest.mark.parametrize("how", ["min", "max"])
+def test_of_labels_without_an_order_none_is_the_least(how):
+    for ordered in (False, True):
+        world = World((WIDE.columns[0], ("x", CategoryDomain(True, ("low", "high"), ordered))), (), Unit("u", None))
+        persons = PerPerson(world.source, world.column("u"))
+        if ordered:
+            assert Aggregate(persons, how, world.column("x")).domain == world.columns[1][1]
+        else:
+            with pytest.raises(PlanError, match="not defined for"):
+                Aggregate(persons, how, world.column("x"))

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import privjail.ops
+from privjail.ops import registry
 
 PROGRAM = """
 import sys
@@ -16,8 +19,20 @@ print(*sys.modules)
 """
 
 
-def test_a_program_that_imported_no_operation_finds_them():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
+def test_every_file_is_imported(monkeypatch: pytest.MonkeyPatch):
+    imported: list[str] = []
+    monkeypatch.setattr(registry.importlib, "import_module", imported.append)
+    registry.load_all()
+
+    assert set(names_of_files()) <= set(imported)
+
+
+def names_of_files() -> list[str]:
     top = Path(privjail.ops.__path__[0])
     files = [file.relative_to(top).with_suffix("") for file in top.rglob("*.py") if file.stem != "__init__"]
-    assert {".".join(("privjail", "ops", *file.parts)) for file in files} <= set(done.stdout.split())
+    return [".".join(("privjail", "ops", *file.parts)) for file in files]
+
+
+def test_a_program_that_imported_no_operation_finds_them():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
+    assert set(names_of_files()) <= set(done.stdout.split())

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from privjail.engines.coins import PER_DIGEST, Coins
 from privjail.errors import PlanError
+from privjail.ops.columns.carried import Constant
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.append import Append, Appended
 from privjail.ops.rows.filter import Filter
+from privjail.ops.rows.lookup import Lookup
 from privjail.ops.rows.sample import Sample
 from privjail.ops.rows.slice import Slice
 from privjail.ops.rows.sort import Sort
@@ -22,6 +25,7 @@ from privjail.plan.node import Lit
 
 from ..tables import World
 from .checking import ENGINES, all_weights, carried, check_forms, check_rows, covers, engine, given, seen, table
+from .people import PATIENTS, Part
 from .worlds import ANY_EACH, NUMBERS, SQUARE, TWO_EACH
 
 TENTH = Fraction(1, 10)
@@ -244,3 +248,29 @@ def test_how_long_a_name_and_how_fine_a_rate_may_be():
     for rate, name in ((Fraction(1, 2**64), "n"), (TENTH, "n" * 65)):
         with pytest.raises(PlanError):
             Sample(NUMBERS.source, rate, name)
+
+
+def test_the_address_of_a_sample_stays_what_it_is():
+    """A ledger holds it: whoever changes it forgets what was charged to samples."""
+    drawn = Sample(NUMBERS.source, TENTH, "one")
+    (_, key), partition = drawn.cells[0].address[0], drawn.cells[0].partition
+
+    assert key == "bool:True" and partition == Draw(NUMBERS.source, TENTH, "one") and len(drawn.cells[0].address) == 1
+
+
+def test_below_cells_of_different_depths_no_sample_lies_deeper_than_64():
+    """Persons who are in one of two tables put below each other: in a cell of the first, or deeper in the second."""
+    sex, age = PATIENTS.column("sex"), PATIENTS.column("age")
+    women = Filter(PATIENTS.source, Compare("==", sex, Lit.of("F")))
+    men = Filter(Filter(PATIENTS.source, Compare("==", sex, Lit.of("M"))), Compare(">", age, Lit.of(1)))
+    either = Append(women, men)
+    who = Appended(either, PATIENTS.column("who"), PATIENTS.column("who"))
+    mine = Part("mine", PATIENTS.columns, PATIENTS.rows, most=1)
+    found = Filter(mine.source, Lookup((mine.column("who"),), either, (who,), Constant(Lit.of(True))))
+    assert [cell.depth for cell in found.cells] == [1, 2] and found.edits == 1
+
+    for filters in (61, 62):
+        rows = found
+        for i in range(filters):
+            rows = Filter(rows, Compare(">", mine.column("age"), Lit.of(i)))
+        assert [cell.depth for cell in Sample(rows, TENTH, "one").cells] == [63, 64]

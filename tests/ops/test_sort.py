@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from privjail.errors import PlanError
+from privjail.errors import PlanError, RowsError
 from privjail.ops.columns.carried import Constant
 from privjail.ops.rows.filter import Filter
 from privjail.ops.columns.isin import IsNull
@@ -97,3 +97,13 @@ def test_a_sort_needs_a_column_and_a_direction_for_each():
         Sort(TIES.source, (), ())
     with pytest.raises(PlanError):
         Sort(TIES.source, (TIES.column("x"),), (0, 1))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_sort_by_a_column_of_other_rows_is_refused(place):
+    """Row i there is nobody's in particular here: the order would say what stands beside whom."""
+    by = [TIES.column("x"), TIES.column("y")]
+    by[place] = SQUARE.column("y")
+
+    with pytest.raises(RowsError, match="sort key"):
+        Sort(TIES.source, tuple(by), (0, 0))

@@ -286,3 +286,14 @@ def test_the_counts_of_one_user_move_in_one_direction():
 def test_truths_are_counted_as_one_each():
     value = Tally(TRUTHS.source, (), TRUTHS.column("x"))
     assert value.distance.value == check_value(value, [((), ((True,),))], TRUTHS.source)["l1"] == 1
+
+
+@pytest.mark.parametrize(
+    "low, high, one_way", [(0, 5, True), (-5, 0, True), (-5, 1, False), (-1, 5, False), (1, 5, True), (-5, -1, True)]
+)
+def test_a_sum_of_users_rows_moves_in_one_direction_if_all_are_of_one_sign(low, high, one_way):
+    """Else one row may raise one group while another row lowers another, and half the noise is not enough."""
+    world = World((TWO_EACH.columns[0], ("x", IntDomain(False, low, high))), (), TWO_EACH.unit)
+    x = world.column("x")
+
+    assert Tally(world.source, (Compare(">", x, Lit.of(0)),), x).monotone is one_way

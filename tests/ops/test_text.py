@@ -87,6 +87,7 @@ def test_every_answer_occurs():
     assert check_row_wise(applied("len", x), growing(TEXTS.rows)) == {None, 0, 3}
     assert applied("len", x).domain.lower == 0
     assert check_row_wise(applied("contains", x, "b"), growing(TEXTS.rows)) == {None, False, True}
+    assert check_row_wise(applied("count", x, "[Ab]"), growing(TEXTS.rows)) == {None, 0, 2}
 
 
 CALLS = {
@@ -103,6 +104,19 @@ def test_text_functions_in_the_small_world(each_engine):
         given_ = CALLS.get(f, ("A",) * len(function.arguments))
         check_row_wise(applied(f, x, *given_), TEXTS.pairs(3))
     check_row_wise(applied("len", x), TEXTS.pairs())
+
+
+def test_a_text_that_is_looked_for_is_no_pattern():
+    x, data = TEXTS.column("x"), (("a.c",), ("abc",), ("(",))
+    for f, given_, found in (
+        ("contains", (".",), (True, False, False)),
+        ("contains", ("(",), (False, False, True)),
+        ("startswith", ("a.",), (True, False, False)),
+        ("endswith", (".c",), (True, False, False)),
+        ("replace", (".", "$0"), ("a$0c", "abc", "(")),
+        ("part", (".", 0, 0), ("a", "abc", "(")),
+    ):
+        assert table(TEXTS.source, (applied(f, x, *given_),), data) == tuple((each,) for each in found), (f, given_)
 
 
 def test_a_part_or_match_that_is_not_there_is_null():

@@ -16,6 +16,7 @@ from privjail.ops.columns.clip import Clip
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.norms import RowScale, Truncate
 from privjail.ops.numbers.combine import Add, Element, Scale, Total
+from privjail.ops.numbers.tally import Tally
 from privjail.ops.numbers.vector_sum import MOST_ELEMENTS, VectorSum, row_norms
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.slice import Slice
@@ -192,3 +193,11 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(RowsError):
         VectorSum(NUMBERS.source, (X,))
     assert numbers(VectorSum(PLANE.source, (X, Y)), ((None, 1.0, "a"), (2.0, 1.5, "b")), PLANE.source) == [2, 2.5]
+
+
+def test_the_head_of_a_table_of_users_moves_by_a_constant_whatever_part_of_it_is_asked_about():
+    """So its sums are charged to all rows that it was taken from, as that of one column is."""
+    x, head = TWO_EACH.column("x"), Slice(TWO_EACH.source, None, 1)
+    for rows, column, constant in ((TWO_EACH.source, x, False), (head, carried(head, x), True)):
+        sums, one = VectorSum(rows, (column, column)), Tally(rows, (), column)
+        assert sums.has_constant_bound is one.has_constant_bound is constant

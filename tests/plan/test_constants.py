@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 import numpy
@@ -36,6 +37,26 @@ def test_a_whole_number_is_one_constant(value):
 
     assert made is Lit.of(Rank(value)) is literal(value)
     assert made.type_ == "int" and type(made.value) is int and made.value == value
+
+
+def test_numbers_of_numpy_are_of_their_own_type():
+    for given, type_, value in (
+        (numpy.bool_(True), "bool", True),
+        (numpy.int64(3), "int", 3),
+        (numpy.float32(0.5), "float", 0.5),
+        (numpy.array(True), "bool", True),
+    ):
+        assert Lit.of(given) is Lit.of(value) and Lit.of(given).type_ == type_
+    with pytest.raises(TypeError):
+        Lit.of(numpy.array([True]))
+
+
+def test_a_moment_with_a_time_zone_is_the_same_moment_without_one():
+    plain = datetime.datetime(2024, 3, 1, 12, 30)
+    for hours in (0, 5, -11):
+        zone = datetime.timezone(datetime.timedelta(hours=hours))
+        assert Lit.of((plain + datetime.timedelta(hours=hours)).replace(tzinfo=zone)) is Lit.of(plain)
+    assert Lit.of(plain).value == plain and Lit.of(datetime.date(1970, 1, 2)).spelling == str(86_400 * 10**6)
 
 
 def test_one_and_one_and_true_and_their_texts_are_different():

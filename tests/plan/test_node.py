@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from privjail.ops.numbers.combine import Add, Element, Extreme, PublicNumber, Offset, Scale, Stack
+from privjail.ops.rows.source import Dataset, Source, Unit
 from privjail.plan import node
+from privjail.plan.domain import IntDomain
 from privjail.plan.node import Lit, Node, children
 from privjail.plan.value import Value
 
@@ -100,3 +103,21 @@ def test_the_height_of_a_node_is_its_longest_path() -> None:
 
     assert both.height() == both.height() == high.height() + 1 == low.height() + 3
     assert one.height() == 1 + max((child.height() for child in children(one)), default=0)
+
+
+def test_the_height_of_a_node_without_children_is_one() -> None:
+    assert PublicNumber(Fraction(17, 19)).height() == 1  # asked itself, not on the way to another one's height
+
+
+def test_a_name_with_other_digests_below_is_made_like_every_name() -> None:
+    """A jail knows an answer again after its data was replaced: the same plan, with its data sets named otherwise."""
+    assert PAIR.digest_if(lambda each: each.digest()) == PAIR.digest()
+    assert len({PAIR.digest_if(lambda each, i=i: bytes([i]) * 32) for i in range(3)} | {PAIR.digest()}) == 4  # type: ignore[misc]
+
+
+def test_a_field_that_came_later_is_spelled_if_it_does_not_have_its_default() -> None:
+    """Rows that replaced others are other data: an answer about the old ones is none about the new ones."""
+    first = Dataset("people", "people", (("age", IntDomain(False, 0, 120)),), Unit())
+    names = [Source(each).name for each in (first, replace(first, epoch=1), replace(first, epoch=2))]
+
+    assert names[0] == names[1] != names[2]

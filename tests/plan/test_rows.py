@@ -103,3 +103,12 @@ def test_a_sum_over_windows_of_a_person_without_a_limit_is_unbounded() -> None:
     assert windows.moved == (None, None)
     assert all(windows.sum_distance(low, high).value is None for low, high in ((0, 1), (-1, 0), (-1, 1)))
     assert windows.sum_distance(0, 0).value == 0
+
+
+def test_a_sum_over_windows_moves_by_what_comes_and_what_goes() -> None:
+    """A row that comes in stands in three windows, and parts two: no more than five times what one row adds."""
+    windows = Window(PEOPLE, 2, 0)
+
+    assert windows.moved == (3, 2)
+    for low, high, most in ((0, 5, 15), (-5, 0, 15), (-1, 5, 17), (-5, 5, 25), (0, 0, 0)):
+        assert windows.sum_distance(low, high).value == windows.sum_distance(-high, -low).value == most

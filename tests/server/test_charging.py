@@ -89,3 +89,15 @@ def test_nothing_is_charged_when_the_time_is_up(tmp_path: Path) -> None:
     with pytest.raises(TimeUp):
         charging(folder, Limits(), deadline).charge([(cells()[0], (Fraction(1),))])
     assert folder.state.total(("user", "ann", "census")) == (0,)
+
+
+def test_before_its_charge_a_release_has_touched_nothing(tmp_path: Path) -> None:
+    """What fails then depends on public facts: it is told in full, counts as no failure, and gives no memory back."""
+    folder = make_jail(tmp_path)
+    made = charging(folder, Limits(charged_steps_per_request=0), Deadline(60))
+    with pytest.raises(LimitError):
+        made.charge([(cells()[0], (Fraction(1),))])
+    assert (made.progress.touched, made.progress.charged, made.progress.reserved) == (False, False, 0)
+
+    made.charge([])  # charged to no cell: the engine runs now
+    assert (made.progress.touched, made.progress.charged, made.progress.reserved) == (True, False, 0)

@@ -132,3 +132,12 @@ def test_lists_are_nested_three_deep_at_most(type_: Any, why: str, levels: int) 
     else:
         with pytest.raises(decode.Malformed, match=why):
             reader.read(field, {}.get)
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [((1, "a"), True), ((1, 1), False), (("a", "a"), False), ((True, "a"), False), ((1,), False), ((), False)],
+)
+def test_every_part_of_a_tuple_has_the_type_that_is_declared_for_it(value: Any, fits: bool) -> None:
+    assert decode._fitting(tuple[int, str])(value) is fits
+    assert decode._fitting(tuple[tuple[int, str], ...])(((2, "b"), value)) is fits

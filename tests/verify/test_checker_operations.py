@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from fractions import Fraction
+from math import exp, inf, log, nan
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from privjail.verify.checker.columns import row_wise_column
+from privjail.verify.checker.mechanisms import Mechanism, Noise, enough_gaussian
+from privjail.verify.checker.norms import added_as_it_is, dot_results
 from privjail.verify.checker.operations import DATE_PARTS, NULL_IF_AN_INPUT_IS, SEES_NULLS, Labels, results_in_between
+from privjail.verify.checker.verdict import Refuted
 
 from .test_forged import column
 
@@ -110,3 +116,35 @@ def test_the_ranges_of_parts_of_dates() -> None:
         "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59), "second": (0, 59),
         "dayofweek": (0, 6), "dayofyear": (1, 366),
     }  # fmt: skip
+
+
+def test_what_a_sum_adds_up_without_rounding() -> None:
+    """Other columns are moved to a grid first, so that a bound on the norm of their rows is none of what is added."""
+    for given, as_it_is in (
+        (column("boolean"), True),
+        (column("Int64", 0, 9), True),
+        (column("Int64", -(2**40), 0), False),
+        (column("Int64", 0), False),
+        (column("Float64", 0.0, 1.0), False),
+        (row_wise_column(1, "truncate", [column("Float64", 0.0, 1.0)], column("Float64", 0.0, 1.0).domain), True),
+    ):
+        assert added_as_it_is(given) is as_it_is
+
+
+@pytest.mark.parametrize("size, epsilon", [(1, 1), (7, Fraction(1, 2))])
+def test_what_discrete_noise_adds_to_a_delta_is_asked_for_however_small_that_is(size: int, epsilon: Any) -> None:
+    """(1 + exp(ε))/12 steps² for each element: noise as wide as one likes does not make the δ smaller than that."""
+    least = Fraction(size * (1 + exp(epsilon))) / (12 * 2**80)
+    noise = Noise({"sigma": Fraction(10**6)}, SimpleNamespace(size=size), Fraction(1))  # type: ignore[arg-type]
+
+    for share, enough in ((Fraction(101, 100), True), (Fraction(99, 100), False)):
+        mechanism = Mechanism("gaussian", Fraction(epsilon), least * share, Fraction(0), 1)
+        assert enough_gaussian(mechanism, noise) is enough
+
+
+@pytest.mark.parametrize("weights", [[inf, 1.0], [1.0, -inf], [nan, 1.0], [1, 1.0], [1.0], [1.0, 1.0, 1.0]])
+def test_a_weighted_sum_has_a_finite_weight_for_each_column(weights: list[Any]) -> None:
+    columns = [column("Float64", 0.0, 1.0), column("Float64", -1.0, 1.0)]
+    assert dot_results(columns, [1.0, 2.0])
+    with pytest.raises(Refuted):
+        dot_results(columns, weights)

@@ -51,6 +51,14 @@ def below(first: rows.Rows = MINE, second: rows.Rows = THEIRS) -> rows.Rows:
     return two_tables.below_each_other(2, first, second, (ALL,), plan())
 
 
+def test_the_first_rows_by_another_key_than_the_person_are_nobodys() -> None:
+    """One person's row can push out that of another."""
+    heads = rows.group_head(2, MINE)
+
+    assert people.is_owned(MINE, plan()) and not people.is_owned(heads, plan(heads))
+    assert people.is_owned(people.at_most(2, "group_head", MINE, Fraction(1), (ALL,)), plan())
+
+
 # -- populations
 
 
@@ -125,6 +133,37 @@ def test_further_keys_are_columns_of_the_same_rows(side: int) -> None:
         people.check_joined(MINE, keys[0], THEIRS, keys[1], plan())
 
 
+@pytest.mark.parametrize("rows_of_a_person, taken", [(1, True), (2, False)])
+def test_a_fact_that_is_found_through_one_of_several_rows_is_not_taken_for_one(
+    rows_of_a_person: int, taken: bool
+) -> None:
+    """As in the library: of several rows, another one may say something else of the same person."""
+    theirs = replace(THEIRS, edits=Fraction(rows_of_a_person))
+    single = rows.data_set(2, 2, 0, Fraction(1))
+    sex = column("sex", single)
+    inner = Column(20, "lookup", [[column("who", theirs)], single, [column("who", single)], sex], WHO, theirs.node)
+    keys = [[column(name, each) for name in ("who", "stay")] for each in (MINE, theirs)]
+    found = Column(21, "lookup", [keys[0], theirs, keys[1], inner], WHO, MINE.node)
+    tables = Certificate([], [], [MINE, theirs, single])
+
+    assert people.says(inner, sex, single, tables)
+    assert people.says(found, sex, single, tables) is taken
+
+
+def test_a_fact_stays_one_in_rows_of_the_same_persons_only() -> None:
+    """In a slice, a row of somebody else may come in when one goes out."""
+    single = rows.data_set(2, 2, 0, Fraction(1))
+    sex = column("sex", single)
+    found = Column(20, "lookup", [[column("who", MINE)], single, [column("who", single)], sex], WHO, MINE.node)
+    tables = [MINE, THEIRS, single]
+    for into, taken in (
+        (people.at_most(3, "group_head", MINE, Fraction(1), (ALL,)), True),
+        (rows.slice_(3, MINE, None, 4), False),
+    ):
+        given = Certificate(plan().data_sets, [], [*tables, into])
+        assert people.says(Column(21, "carried", [into, found], WHO, into.node), sex, single, given) is taken
+
+
 # -- cells of persons
 
 
@@ -168,6 +207,64 @@ def test_the_largest_share_of_rows_in_cells_that_do_not_exclude_each_other() -> 
 
     assert two_tables.at_most(both, Fraction(3)) == 6 and two_tables.at_most(both, Fraction(0)) == 0
     assert two_tables.at_most(replace(both, cap=Fraction(9)), Fraction(3)) == 3
+
+
+def test_two_tables_have_as_many_rows_as_both_together() -> None:
+    """And are at most that many insertions and that many deletions apart, however far each of them may move."""
+    first, second = (replace(each, factor=Fraction(5), most=Fraction(n)) for each, n in ((MINE, 3), (THEIRS, 2)))
+    both = below(first, second)
+
+    assert (both.most, both.factor, both.edits) == (5, 10, 10)
+    few = below(replace(first, most=Fraction(1)), second)
+    assert (few.most, few.factor, few.edits) == (3, 10, 6)
+
+
+@pytest.mark.parametrize("first, second, cap", [(3, None, 5), (None, 4, 6), (3, 4, 7), (None, None, None)])
+def test_a_constant_of_one_table_is_one_of_both_together(first: Any, second: Any, cap: Any) -> None:
+    """What lies in the other table's cells moves by two rows of a person, whatever part of her edits lies in them."""
+    bounds = [None if each is None else Fraction(each) for each in (first, second)]
+    made = below(*(replace(each, cap=bound) for each, bound in zip((MINE, THEIRS), bounds, strict=True)))
+
+    assert made.cap == cap and made.edits == (4 if cap is None else cap)
+
+
+def test_tables_of_two_populations_are_not_put_together() -> None:
+    alone = plan()
+    alone.data_sets[1] = replace(alone.data_sets[1], population=None)
+
+    with pytest.raises(Refuted, match="different populations"):
+        two_tables.below_each_other(2, MINE, THEIRS, (ALL,), alone)
+
+
+def test_one_key_that_differs_between_the_rows_of_a_person_finds_one_row() -> None:
+    """However many other keys there are; and a join without keys is none."""
+    keys = [[column(name, each) for name in ("who", "stay")] for each in (MINE, THEIRS)]
+
+    for used, most in ((2, 1), (1, 2)):
+        fields = [MINE, keys[0][:used], THEIRS, keys[1][:used], "inner"]
+        assert two_tables.joined(2, fields, plan()).factor == most * MINE.factor
+    for mine, theirs in (([], []), (keys[0], keys[1][:1])):
+        with pytest.raises(CannotCheck, match="such fields"):
+            two_tables.joined(2, [MINE, mine, THEIRS, theirs, "inner"], plan())
+
+
+@pytest.mark.parametrize(
+    "nullable, how, missing", [(False, "inner", False), (True, "inner", True), (False, "left", True)]
+)
+def test_what_stands_in_a_partner_may_be_missing(nullable: bool, how: str, missing: bool) -> None:
+    """Where there is no partner, and where it is missing there."""
+    keys = [[column("who", each)] for each in (MINE, THEIRS)]
+    into = two_tables.joined(2, [MINE, keys[0], THEIRS, keys[1], how], plan())
+    found = two_tables.paired(3, into, column("stay", THEIRS, replace(WHO, nullable=nullable)))
+
+    assert found.domain == replace(WHO, nullable=missing)
+
+
+def test_labels_may_become_texts_but_texts_no_labels() -> None:
+    numbers, both = Domain("category", False, labels=(1, 2)), Domain("category", False, labels=(2, "a", 1))
+
+    assert two_tables.holds(TEXT, numbers) and two_tables.holds(TEXT, both) and two_tables.holds(both, numbers)
+    assert not two_tables.holds(numbers, both) and not two_tables.holds(both, TEXT)
 
 
 @pytest.mark.parametrize("filtered", [False, True])

@@ -74,6 +74,13 @@ def test_the_largest_value_of_a_distance(distance: Any, value: int) -> None:
     assert largest(maximum([distance])) == value
 
 
+def test_numbers_are_only_as_long_as_can_be_computed_with() -> None:
+    long = Fraction(10**4001 + 1, 10**4001)
+    with pytest.raises(CannotCheck, match="too long"):
+        maximum([form(constant=long)])
+    assert maximum([form(constant=10**3000)]) == form(constant=10**3000)
+
+
 def every_choice(cells: list[Cell]) -> list[set[Cell]]:
     """All sets of cells in which edits of one unit can be: with each cell its ancestors, and one key per partition."""
     found: list[set[Cell]] = [set()]
@@ -355,6 +362,18 @@ def test_a_short_row_is_as_short_among_the_first_rows(carried: bool) -> None:
     made = sum_of_short_rows(carried)
 
     assert Fraction(made["release"]["noise"]["sensitivity"]) <= (2 if carried else 1)
+    assert check(made).verdict == "ok", check(made)
+
+
+def test_products_of_short_rows_are_as_short_but_for_one_rounding() -> None:
+    """Both sides grant the same rounding of a product: with less, the claim would not hold the needed one."""
+    x, y = (library.Column(PLANE, name) for name in "xy")
+    scale = RowScale((x, y), Lit.of(1.0), "2")
+    short = [Truncate(Arithmetic("*", each, scale)) for each in (x, y)]
+    products = tuple(Truncate(Arithmetic("*", u, v)) for u in short for v in short)
+    made = of_a_release(VectorSum(PLANE, products))
+
+    assert 1 < Fraction(made["release"]["noise"]["sensitivity"]) < 1 + Fraction(1, 2**50)
     assert check(made).verdict == "ok", check(made)
 
 

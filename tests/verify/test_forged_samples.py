@@ -31,6 +31,10 @@ CONDITIONS = {
     "one age": lambda df: df["age"] == 7,
     "one height": lambda df: df["height"] == 1.5,
     "many ages": lambda df: df["age"].isin(range(100)),
+    "as many ages as are divided": lambda df: df["age"].isin(range(64)),
+    "one age more": lambda df: df["age"].isin(range(65)),
+    "all but a few ages, which are always known": lambda df: ~df["age"].fillna(0).isin([1, 2]),
+    "all but one city, which is always known": lambda df: ~df["city"].fillna("Otsu").isin(["Otsu"]),
     "all but a few ages": lambda df: ~df["age"].isin([1, 2]),
 }
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from privjail.plan.domain import IntDomain
 from privjail.verify.checker import check
 from privjail.verify.checker.columns import check_domain, row_wise_column
 from privjail.verify.checker.domains import Domain
 from privjail.verify.checker.reading import constant
+from privjail.verify.checker.reading import whole_number
 from privjail.verify.checker.verdict import CannotCheck, Refuted
 
 from .test_forged import AGE, Made, column, signed, sum_of, whole
@@ -122,6 +124,19 @@ NARROW = {
         "cut", [column("Int64", 0, 100), [0, 50, 100], ["a", "a"], 1, 0], Domain("category", True, labels=("a",))),
     "an hour beyond the calendar": ("part", ["hour", column("datetime64[us]")], whole(0, 23)),
     "a year beyond the calendar": ("part", ["year", column("datetime64[us]")], whole(-250_000, 250_000, null=True)),
+    "a year at the end of 64 bits": ("part", ["year", column("datetime64[us]", 0, 2**63 - 1)], whole(1970, 9999, null=True)),
+    "a moment later than any tried": (
+        "fillnull", [column("datetime64[us]", null=True), column("datetime64[us]", 5, 5)],
+        Domain("datetime64[us]", False, -(2**63), 10**18)),
+    "a moment earlier than any tried": (
+        "where", [column("boolean"), column("datetime64[us]"), column("datetime64[us]", 5, 5)],
+        Domain("datetime64[us]", False, -(10**18), 2**63 - 1)),
+    "the number after a key that goes": ("recode", [column("Int64", 10, 100), [[10, 50]], 1], whole(12, 100)),
+    "the number before a key that goes": ("recode", [column("Int64", 10, 100), [[100, 50]], 1], whole(10, 98)),
+    "divided by zero": (
+        "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", False, -100.0, 100.0)),
+    "divided by minus one": (
+        "arithmetic", ["/", column("Int64", 1, 100), column("Int64", -10, 10)], Domain("Float64", True, -50.0, 100.0)),
     "a text that is neither true nor false": ("cast", [column("string"), "boolean"], Domain("boolean", False)),
 }  # fmt: skip
 
@@ -131,6 +146,38 @@ def test_a_domain_that_an_earlier_checker_took_is_not_ok(name: str) -> None:
     kind, fields, claim = NARROW[name]
     with pytest.raises((Refuted, CannotCheck)):
         check_domain(row_wise_column(1, kind, fields, claim))
+
+
+def test_a_moment_without_a_bound_can_be_any_of_64_bits() -> None:
+    """A date that is filled in where one is missing; and the parts of a date are null beyond every calendar."""
+    moments = column("datetime64[us]", null=True)
+    filled = ("fillnull", [moments, column("datetime64[us]", 5, 5)])
+
+    check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False)))
+    check_domain(row_wise_column(1, *filled, Domain("datetime64[us]", False, -(2**63), 2**63 - 1)))
+    check_domain(row_wise_column(1, "part", ["year", moments], Domain("Int64", True)))
+    check_domain(row_wise_column(1, "compare", ["<", moments, 5], Domain("boolean", True)))
+
+
+@pytest.mark.parametrize(
+    "given, read", [(3, True), (2, True), (1, False), (-3, False), (True, False), (3.0, False), ("3", False)]
+)
+def test_a_whole_number_is_no_other_number_and_not_too_small(given: Any, read: bool) -> None:
+    if read:
+        assert whole_number(given, 2) == given
+    else:
+        with pytest.raises(Refuted):
+            whole_number(given, 2)
+    with pytest.raises(Refuted):
+        whole_number(True, 1)
+
+
+@pytest.mark.parametrize("size, finite", [(99_999, True), (100_000, True), (100_001, False)])
+def test_whole_numbers_are_a_list_of_groups_as_long_as_in_the_library(size: int, finite: bool) -> None:
+    """Or the cells of a sample's rows would follow from its filters in two ways."""
+    ours, theirs = whole(1, size).keys(), IntDomain(False, 1, size).labels
+
+    assert (len(ours) == size) is finite is (theirs is not None) and bool(ours) is finite
 
 
 def test_another_version_is_not_read() -> None:

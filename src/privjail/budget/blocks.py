@@ -35,7 +35,10 @@ def rho_for(eps: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ for which ρ-zCDP implies (ε, δ), rounded down."""
     e, log = float(eps), -math.log(float(delta))
     root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
-    return Fraction(root * root * (1 - 1e-9)).limit_denominator(10**12) * (1 - Fraction(1, 10**9))
+    found = Fraction(root * root * (1 - 1e-9))
+    # Such a fraction is off by at most 10**-12 of itself; below 10**-12 the nearest one may be much larger.
+    short = found if found < Fraction(1, 10**12) else found.limit_denominator(10**12)
+    return short * (1 - Fraction(1, 10**9))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ def rho_for(eps: Any, delta: Any) -> Fraction:
     """The largest ρ, rounded down, for which ρ-zCDP implies (ε, δ): ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016)."""
     e, log = float(amount(eps)), -math.log(float(probability(delta)))
     root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
-    return Fraction(root * root * (1 - 1e-9)).limit_denominator(10**12)
+    found = Fraction(root * root * (1 - 1e-9))
+    return found if found < Fraction(1, 10**12) else found.limit_denominator(10**12)  # the nearest may be larger there
 
 
 class Bill(list[dict[str, Any]]):

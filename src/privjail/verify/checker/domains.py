@@ -39,7 +39,7 @@ MOST_KEYS = 100_000  # a wider range of whole numbers is not enumerated
 ALWAYS_TRIED: dict[str, list[Any]] = {
     "Int64": [LOWEST_INT, HIGHEST_INT, 0, 1, -1],
     "Float64": [-LARGEST_FLOAT, LARGEST_FLOAT, 0.0, 1.0, -1.0, 0.5, -0.5, 5e-324, -5e-324],
-    "datetime64[us]": [-(10**16), 10**17],  # the years 1653 and 5138
+    "datetime64[us]": [LOWEST_INT, HIGHEST_INT],
     "string": ["", "a", "True", " B "] + [str(x) for x in (LOWEST_INT, HIGHEST_INT, -LARGEST_FLOAT, LARGEST_FLOAT)],
 }
 

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from privjail.verify.checker.reading import HIGHEST_INT, LOWEST_INT
 from privjail.verify.checker.verdict import CannotCheck
 
 
@@ -38,10 +39,15 @@ DATE_PARTS = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 2
               "second": (0, 59), "dayofweek": (0, 6), "dayofyear": (1, 366)}  # fmt: skip
 
 
-def date_part(_: object, name: str, moment: int) -> int:
-    """The year of a moment. Other parts are covered by ``results_in_between``; here one value of their range stands."""
+def date_part(_: object, name: str, moment: int) -> int | None:
+    """The year of a moment. Other parts are covered by ``results_in_between``; here one value of their range stands.
+
+    At an end of 64 bits, which stands for moments without a bound, it is null; the years before are covered there, too.
+    """
     if name != "year":
         return DATE_PARTS[name][0]
+    if moment in (LOWEST_INT, HIGHEST_INT):
+        return None
     try:
         return (datetime(1970, 1, 1) + timedelta(microseconds=moment)).year
     except OverflowError:
