@@ -27,7 +27,12 @@ CACHE_BYTES = 2 * 2**30
 PATIENCE = 60.0  # seconds in which a lost server may come back, where no deadline is set
 PAUSE = 0.5
 RETRIES = 3  # of one call by Spark's own client, within a second; then the session is opened anew
-SETTINGS = {"spark.sql.ansi.enabled": "false"}  # nothing that a row holds may make a job fail
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",  # nothing that a row holds may make a job fail
+    # Else Spark's planner computes the columns of rows that the jail sent: by itself, one row at a time, and once for
+    # each part of a statement.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "pyspark.sql.connect.client.logging")
 _TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
 _NUMBERS = count()
