@@ -32,6 +32,10 @@ SETTINGS = {
     # Else Spark's planner computes the columns of rows that the jail sent: by itself, one row at a time, and once for
     # each part of a statement.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    # What Spark's parser notes about statements it keeps for ever, about 7 KB for each state: a hundred of our long
+    # statements fill a driver of 1 GB, which then does little but collect garbage.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
 }
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "pyspark.sql.connect.client.logging")
 _TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
