@@ -174,8 +174,12 @@ class SparkStore:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Whether a server or a worker was lost, so that asking again may help: everything but a refused statement."""
-    return type(error).__name__ not in ("AnalysisException", "ParseException", "IllegalArgumentException")
+    """Whether a server or a worker was lost, so that asking again may help: everything but a refused statement.
+
+    Sail names what its planner refuses in the message only; nobody but this line sees it.
+    """
+    refused = ("AnalysisException", "ParseException", "IllegalArgumentException")
+    return type(error).__name__ not in refused and "Error during planning" not in str(error)
 
 
 class SparkEngine(SqlEngine):
