@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ TRIED = {"duckdb": (1, 10_000), "sail": (5, 2_000), "spark": (10, 1_000)}  # eve
 SOME = range(10_000, 10_006)
 EQUAL_SUMS = [23]
 TABLES_OF_A_SAIL = 15
+PLANNED_FOR_MINUTES = (225,)  # by Sail, which moves a condition down through all stages: docs/KNOWN_LIMITS.md
 TERMS_IN_WINDOWS = [102]
 MOVED_CONDITIONS = [0, 3]  # Sail moved their conditions down, all stages written out, until its memory was used up
 
@@ -109,7 +110,7 @@ def test_ten_thousand_plans_on_polars() -> None:
     assert run(seeds, PolarsEngine) >= (10_000 if seeds == SEEDS else 1)
 
 
-def on_sail(seeds: range) -> int:
+def on_sail(seeds: Sequence[int]) -> int:
     """A new server now and then: Sail keeps 100 to 400 MB of each table until it ends."""
     tried = 0
     for first in range(0, len(seeds), TABLES_OF_A_SAIL):
@@ -123,10 +124,12 @@ def on_sail(seeds: range) -> int:
 @pytest.mark.parametrize("name", ["duckdb", "sail", "spark"])
 def test_ten_thousand_plans_on_sql_engines(name: str, request: Any) -> None:
     every, plans = TRIED[name]
-    seeds = wanted_seeds(SEEDS[::every])
+    all_of_them = "PRIVJAIL_SEEDS" not in os.environ
+    left_out = PLANNED_FOR_MINUTES if name == "sail" and all_of_them else ()
+    seeds = [seed for seed in wanted_seeds(SEEDS[::every]) if seed not in left_out]
     make = made_engine(name, request)  # skips where there is none
     tried = on_sail(seeds) if name == "sail" else run(seeds, make, patterns=name == "duckdb")
-    assert tried >= (plans if seeds == SEEDS[::every] else len(seeds))
+    assert tried >= (plans if all_of_them else len(seeds))
 
 
 def value_with(f: str, x: Any) -> Tally:
