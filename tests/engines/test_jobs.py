@@ -11,6 +11,7 @@ import pytest
 from privjail.engines.chosen import ChosenEngine
 from privjail.engines.polars.engine import PolarsEngine
 from privjail.engines.sql import engine as sql_engine
+from privjail.engines.sql.spark import SparkEngine, SparkStore
 from privjail.ops.columns.compare import Compare
 from privjail.ops.numbers.combine import Add, Total
 from privjail.ops.numbers.quantile_scores import QuantileScores
@@ -83,3 +84,15 @@ def test_a_release_about_two_engines_is_two_jobs_of_the_one_in_sql(
 
     assert len(ask.statements) == 2
     assert last == [2 * n for n in first]  # the same rows in both
+
+
+def test_several_tables_read_the_rows_once_on_spark(sail: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As parts of a UNION, Spark plans and reads the rows again for each table."""
+    store = SparkStore(sail, seconds=60)
+    ask = Asked(lambda limit: SparkEngine(store, limit), ROOM, monkeypatch)
+    half, y = Fraction(1, 2), SQUARE.column("y")
+    scores = QuantileScores(SQUARE.source, y, (Lit.of(0), Lit.of(1)), half, Fraction(1), half)
+    sums = [Tally(each.rows, each.keys, y) for each in counts(3, grouped=True)]
+
+    assert jobs(ask, [*counts(9, grouped=True), *sums, scores]) == 1
+    assert ask.statements[0].count("FROM held") == 1

@@ -1,8 +1,8 @@
 """Random plans give the same whole numbers on every engine: reference, Polars, DuckDB, Sail and Spark.
 
-A complete run has 10,000 plans on each engine and is marked slow. It can be run in parts, by the numbers that plans
-are made from: PRIVJAIL_SEEDS=400:450 python -m pytest tests/engines/test_random_plans.py -m slow. A Spark cluster takes
-about ten seconds for each number, most of them to plan the statements: `make test-all` tries every tenth there.
+`make test-all` tries 10,000 plans on Polars and on DuckDB, 2,000 on Sail (every fifth number that plans are made from)
+and 1,000 on a Spark cluster (every tenth), where most of the time goes to planning the statements. Named numbers are
+tried on each engine: PRIVJAIL_SEEDS=0:450 python -m pytest tests/engines/test_random_plans.py -m slow is all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,12 @@ from tests.tables import World
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = range(450)  # more than 10,000 plans
+TRIED = {"duckdb": (1, 10_000), "sail": (5, 2_000), "spark": (10, 1_000)}  # every so many of them; plans in these
 SOME = range(10_000, 10_006)
 EQUAL_SUMS = [23]
 TABLES_OF_A_SAIL = 15
+PLANNED_FOR_MINUTES = (225,)  # by Sail, which moves a condition down through all stages: docs/KNOWN_LIMITS.md
+TERMS_IN_WINDOWS = [102]
 MOVED_CONDITIONS = [0, 3]  # Sail moved their conditions down, all stages written out, until its memory was used up
 
 
@@ -95,13 +98,19 @@ def test_conditions_over_many_stages_on_sail(sail: str) -> None:
     assert run(MOVED_CONDITIONS, lambda: SparkEngine(store), patterns=False) >= 40
 
 
+def test_windows_in_the_order_of_computed_terms_on_sail(sail: str) -> None:
+    """Sail spells a part that occurs twice in a window's order in two ways, and then refuses the statement."""
+    store = SparkStore(sail, seconds=60)
+    assert run(TERMS_IN_WINDOWS, lambda: SparkEngine(store), patterns=False) >= 20
+
+
 @pytest.mark.slow
 def test_ten_thousand_plans_on_polars() -> None:
     seeds = wanted_seeds(SEEDS)
     assert run(seeds, PolarsEngine) >= (10_000 if seeds == SEEDS else 1)
 
 
-def on_sail(seeds: range) -> int:
+def on_sail(seeds: Sequence[int]) -> int:
     """A new server now and then: Sail keeps 100 to 400 MB of each table until it ends."""
     tried = 0
     for first in range(0, len(seeds), TABLES_OF_A_SAIL):
@@ -114,10 +123,13 @@ def on_sail(seeds: range) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["duckdb", "sail", "spark"])
 def test_ten_thousand_plans_on_sql_engines(name: str, request: Any) -> None:
-    seeds = wanted_seeds(SEEDS[::10] if name == "spark" else SEEDS)
+    every, plans = TRIED[name]
+    all_of_them = "PRIVJAIL_SEEDS" not in os.environ
+    left_out = PLANNED_FOR_MINUTES if name == "sail" and all_of_them else ()
+    seeds = [seed for seed in wanted_seeds(SEEDS[::every]) if seed not in left_out]
     make = made_engine(name, request)  # skips where there is none
     tried = on_sail(seeds) if name == "sail" else run(seeds, make, patterns=name == "duckdb")
-    assert tried >= (10_000 if seeds == SEEDS else len(seeds))
+    assert tried >= (plans if all_of_them else len(seeds))
 
 
 def value_with(f: str, x: Any) -> Tally:

@@ -35,6 +35,7 @@ LONGEST = 20_000  # characters of a term with the columns of all stages below wr
 POSITION = "position"
 MOST_JOINS = 32  # in one statement: a plan can mention the same tables in more ways than an engine can plan for
 _COLUMN = re.compile(r"\b[a-z]\d+\b")
+_NAME = re.compile(r"[a-z]+\d*")
 _DEFINED = re.compile(r"(.*?) AS ([a-z]\d+)\b", re.DOTALL)
 
 
@@ -149,12 +150,33 @@ class Compiler:
         leaves = [node for node in order if isinstance(node, (Carried, Lag))]
         inner = [leaf.inner for leaf in leaves]
         below = self.scope(base.parent.base, [*inner, *inputs_of_steps(base.parent), *base.inputs])
-        table = self.selected(base.parent, below)
-        table = base.sql(self.sql, table, *(below.terms[each] for each in base.inputs))
+        table, keys = self._by_columns(
+            below, self.selected(base.parent, below), [below.terms[each] for each in base.inputs]
+        )
+        table = base.sql(self.sql, table, *keys)
         columns: dict[Expr, Term] = {}
         for leaf in leaves:
             columns[leaf] = leaf.sql(self.sql, table, below.terms[leaf.inner])
         return self._closed(below.relation, table, columns)
+
+    def _by_columns(self, scope: Scope, table: Table, keys: Sequence[Term]) -> tuple[Table, list[Term]]:
+        """The same rows and keys, with order and keys as columns of the relation.
+
+        Sail spells a part that occurs twice in a window's order in two ways, and then refuses the statement.
+        """
+        columns: list[str] = []
+
+        def column(term: Term) -> Term:
+            if _NAME.fullmatch(term.text):
+                return term
+            columns.append(f"{term.text} AS {self.name('w')}")
+            return Term(f"w{self._names:d}", term.level)
+
+        order = tuple(by._replace(term=column(by.term)) for by in table.order)
+        named = [column(key) for key in keys]
+        if columns:
+            scope.relation = self._relation(f"SELECT {', '.join(['*', *columns])} FROM {scope.relation}")
+        return replace(table, order=order), named
 
     def _persons(self, base: PerPerson, order: Sequence[Expr]) -> Scope:
         """One row for each person, with what is computed from her rows; in the order of her first rows."""
@@ -283,7 +305,8 @@ class Compiler:
         for key in other_keys:
             table = table.where(below.terms[key].is_known())
         if not isinstance(other.base, PerPerson):  # of several rows the first: a join must not make rows more
-            table = table.first_of([below.terms[key] for key in other_keys])
+            table, keys = self._by_columns(below, table, [below.terms[key] for key in other_keys])
+            table = table.first_of(keys)
         found = self._closed(below.relation, table, {each: below.terms[each] for each in wanted})
         relation, kept = found.relation, found.table.kept()
         if kept is not None:

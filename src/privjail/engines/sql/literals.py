@@ -34,6 +34,7 @@ class Literals:
     name = "DuckDB"
     text_type = "VARCHAR"
     kept = "MATERIALIZED "  # before a relation that is computed once, and not written out where it is used
+    stacks = False  # whether stack() makes several rows of one, so that several tables are counted in one pass
 
     def __init__(self) -> None:
         self.named: Callable[[Term], Term] = lambda term: term  # a term that is mentioned often, as a computed column

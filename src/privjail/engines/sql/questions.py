@@ -133,25 +133,51 @@ def _tables(compiler: Compiler, questions: Sequence[Question]) -> str:
     parts: list[str | Term] = []
     for asked in _by_base(questions).values():
         scope = _scope(compiler, [q.rows for q in asked], [e for q in asked for e in _columns(q)])
-        for question in asked:
-            table = compiler.selected(question.rows, scope)
-            select = _table(compiler, scope, table, question, questions.index(question))
+        numbered = [(questions.index(question), question) for question in asked]
+        if compiler.sql.stacks and len(asked) > 1:
+            selects = [_one_pass(compiler, scope, numbered)]
+        else:
+            selects = [_table(compiler, scope, question, number) for number, question in numbered]
+        for select in selects:
             parts += [" UNION ALL ", select] if parts else [select]
     return build(*parts).text
 
 
-def _table(compiler: Compiler, scope: Scope, table: Table, question: Question, number: int) -> Term:
+def _one_pass(compiler: Compiler, scope: Scope, numbered: Sequence[tuple[int, Question]]) -> Term:
+    """Several tables over the rows of one base, which are read once: each row gives one row for each table.
+
+    As parts of a UNION, each table would read and compute the rows again, and be planned again.
+    """
+    columns: list[Term] = []  # by names of their own: Sail takes two columns of equal text for the same
+    stacked: list[Term] = [Term(f"{len(numbered):d}")]
+    for number, question in numbered:
+        place, amount = _place(compiler, scope, question)
+        kept = compiler.selected(question.rows, scope).kept()
+        place = place if kept is None else compiler.sql.case(kept, place)
+        one = Term("CAST(1 AS BIGINT)")
+        columns += [build(place, f" AS p{number:d}"), build(one if amount is None else amount, f" AS a{number:d}")]
+        stacked += [Term(each) for each in (f"{number:d}", f"p{number:d}", f"a{number:d}")]
+    rows = build("(SELECT ", *listed(columns), f" FROM {scope.relation}) AS q{numbered[0][0]:d}")
+    tall = build("(SELECT stack(", *listed(stacked), ") AS (question, place, amount) FROM ", rows, ")")
+    total = build("SELECT question, place, ", _aggregate(Term("amount")), " AS number FROM ", tall)
+    return build(total, f" AS t{numbered[0][0]:d} GROUP BY question, place")
+
+
+def _place(compiler: Compiler, scope: Scope, question: Question) -> tuple[Term, Term | None]:
+    """Each row's place in the flat table, and amount (None: rows are counted)."""
     terms = [scope.terms[each] for each in _columns(question)]
-    amount: Term | None = None
-    place: Term
     if isinstance(question, Tally):
-        keys = terms[: len(question.keys)]
-        place, amount = question.sql(compiler.sql, keys, terms[-1])
-    else:
-        at_or_below, below = question.sql(compiler.sql, terms[0])
-        sql = compiler.sql
-        # The candidates rise, so at most one of them equals a value.
-        place = sql.as_whole(at_or_below) * sql.whole(3) - sql.as_whole(below)
+        place, amount = question.sql(compiler.sql, terms[: len(question.keys)], terms[-1])
+        return place, amount
+    at_or_below, below = question.sql(compiler.sql, terms[0])
+    sql = compiler.sql
+    # The candidates rise, so at most one of them equals a value.
+    return sql.as_whole(at_or_below) * sql.whole(3) - sql.as_whole(below), None
+
+
+def _table(compiler: Compiler, scope: Scope, question: Question, number: int) -> Term:
+    table = compiler.selected(question.rows, scope)
+    place, amount = _place(compiler, scope, question)
     kept = table.kept()
     if kept is not None and compiler.written_out(kept) > LONG:
         # As a column: databases move conditions down to the stored rows, with all stages in between written out.

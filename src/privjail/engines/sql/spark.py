@@ -27,7 +27,16 @@ CACHE_BYTES = 2 * 2**30
 PATIENCE = 60.0  # seconds in which a lost server may come back, where no deadline is set
 PAUSE = 0.5
 RETRIES = 3  # of one call by Spark's own client, within a second; then the session is opened anew
-SETTINGS = {"spark.sql.ansi.enabled": "false"}  # nothing that a row holds may make a job fail
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",  # nothing that a row holds may make a job fail
+    # Else Spark's planner computes the columns of rows that the jail sent: by itself, one row at a time, and once for
+    # each part of a statement.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    # What Spark's parser notes about statements it keeps for ever, about 7 KB for each state: a hundred of our long
+    # statements fill a driver of 1 GB, which then does little but collect garbage.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
+}
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark", "pyspark.sql.connect.client.logging")
 _TYPES = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN", "string": "STRING"}
 _NUMBERS = count()
@@ -165,8 +174,12 @@ class SparkStore:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Whether a server or a worker was lost, so that asking again may help: everything but a refused statement."""
-    return type(error).__name__ not in ("AnalysisException", "ParseException", "IllegalArgumentException")
+    """Whether a server or a worker was lost, so that asking again may help: everything but a refused statement.
+
+    Sail names what its planner refuses in the message only; nobody but this line sees it.
+    """
+    refused = ("AnalysisException", "ParseException", "IllegalArgumentException")
+    return type(error).__name__ not in refused and "Error during planning" not in str(error)
 
 
 class SparkEngine(SqlEngine):

@@ -18,6 +18,7 @@ class SparkDialect(Dialect):
     name = "Spark"
     text_type = "STRING"
     kept = ""  # Spark does not write out what is used more than once
+    stacks = True
     float_suffix = "D"
     sha256_ends = ("sha2(", ", 256)")
 
