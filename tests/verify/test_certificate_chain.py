@@ -15,7 +15,9 @@ from privjail.errors import DPError
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.combine import Add
 from privjail.ops.numbers.tally import Tally
-from privjail.ops.rows.source import Dataset, Population, Source, Unit
+from privjail.ops.columns.isin import IsIn
+from privjail.ops.rows.filter import keep
+from privjail.ops.rows.source import Column, Dataset, Population, Source, Unit
 from privjail.plan.domain import IntDomain
 from privjail.release import Query
 from privjail.verify import certificate, certificate_chain
@@ -160,6 +162,17 @@ def test_a_population_is_named_by_a_table_that_the_release_reads() -> None:
     assert [each["name"] for each in found["data sets"]] == ["shops", "visits"]
     assert [each for each in found["cells"] if "of" not in each] == [{"data set": 1}, {"data set": 0}]
     assert check(found).verdict == "ok"
+
+
+def test_the_notion_of_a_data_set_is_told_though_the_link_that_brought_it_charged_it_nothing() -> None:
+    paid, other = (Source(Dataset(name, name, (("i", IntDomain(False, 0, 5)),), Unit())) for name in ("paid", "other"))
+    nobody = keep(other, IsIn(Column(other, "i"), ()))
+    log = Log()
+    log.enter([Query(Add(Tally(paid, (), None), Tally(nobody, (), None)), Laplace(Fraction(1)))], PureDP())
+    entry = log.enter([Query(Tally(other, (), None), Laplace(Fraction(1)))], PureDP())
+    assert entry is not None
+    [found] = log.read(entry)
+    assert found["data sets"][0]["notion"] == {"kind": "pure"} and check(found).verdict == "ok"
 
 
 @pytest.mark.parametrize("settled", [True, False])

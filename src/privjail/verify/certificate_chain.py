@@ -44,8 +44,8 @@ class CertificateChain:
         if self._open or self._links >= LINKS or self._sizes.nodes > CHAIN_NODES:
             self._begin()
         self._open = True
-        roots = {cell.root for ask in asks for cell in ask.value.cells}
-        writer = Writer({root: notion(str(root.partition)) for root in roots}, self._numbers, self._sizes)
+        # Also of data sets that are read here and charged by a later link only.
+        writer = Writer(lambda root: notion(str(root.partition)), self._numbers, self._sizes)
         releases = []
         for ask in asks:
             releases.append(writer.release(ask))
