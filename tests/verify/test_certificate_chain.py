@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 
 from privjail.budget.notions import PureDP
+from privjail.curator.certificates import MOST_BYTES
 from privjail.errors import DPError
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.combine import Add
 from privjail.ops.numbers.tally import Tally
 from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.recode import Recode
+from privjail.ops.numbers.distinct import Distinct
 from privjail.ops.rows.filter import keep
 from privjail.ops.rows.source import Column, Dataset, Population, Source, Unit
-from privjail.plan.domain import IntDomain
+from privjail.plan.domain import CategoryDomain, IntDomain
+from privjail.plan.node import Lit
 from privjail.release import Query
 from privjail.verify import certificate, certificate_chain
 from privjail.verify.certificate_chain import CertificateChain, whole
@@ -191,6 +195,22 @@ def test_a_chain_ends_after_some_links(monkeypatch: pytest.MonkeyPatch) -> None:
     (ask, notion), log = asked(3), Log()
     entries = [log.enter([ask], notion) for _ in range(4)]
     assert [log.stored[entry]["after"] for entry in entries if entry is not None] == [None, 1, 4, None]
+
+
+def test_a_chain_of_long_links_ends_before_it_is_too_large_to_be_read() -> None:
+    labels = tuple(f"a label of some length, number {i}" for i in range(10_000))
+    source = Source(Dataset("codes", "codes", (("code", CategoryDomain(False, labels)),), Unit()))
+    log, kept, longest = Log(), [], 0
+    for i in range(24):
+        recoded = Recode(Column(source, "code"), ((Lit.of(labels[0]), Lit.of(f"new {i}")),), 1)
+        kept.append(Distinct(source, recoded))  # as a session does: its nodes are alive
+        entry = log.enter([Query(kept[-1], Laplace(Fraction(1)))], PureDP())
+        size = 0
+        while entry is not None:
+            size += len(json.dumps(log.stored[entry]))
+            entry = log.stored[entry]["after"]
+        longest = max(longest, size)
+    assert 2**21 < longest < MOST_BYTES / 8
 
 
 def test_of_large_requests_none_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,9 @@ from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_
 
 LINKS = 256  # in a chain: reading a certificate reads all links before it
 CHAIN_NODES = 4_000  # numbered in a chain; then a new one begins
+CHAIN_BYTES = (
+    2**22
+)  # of its links: domains of many labels are long; a reader takes 64 MiB at most, the last link included
 REQUEST_NODES, REQUEST_RELEASES = 2_000, 100  # new in one link: of larger requests no certificate is kept
 
 
@@ -33,7 +36,7 @@ class CertificateChain:
 
     def _begin(self) -> None:
         self._numbers: NodeTable[int] = NodeTable()
-        self._sizes, self._links = NOTHING, 0
+        self._sizes, self._links, self._bytes = NOTHING, 0, 0
         self._last: int | None = None  # the entry that has the newest link
         self._open = False  # a link was begun, and it is not known whether it was stored
 
@@ -41,7 +44,7 @@ class CertificateChain:
         """The next link, for the releases of one request; None if they are too large."""
         if len(asks) > REQUEST_RELEASES:
             return None
-        if self._open or self._links >= LINKS or self._sizes.nodes > CHAIN_NODES:
+        if self._open or self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES:
             self._begin()
         self._open = True
         # Also of data sets that are read here and charged by a later link only.
@@ -52,8 +55,9 @@ class CertificateChain:
             if writer.sizes.nodes - self._sizes.nodes > REQUEST_NODES:
                 return None
         after = {"after": to_json(self._last), **writer.members(), "releases": to_json(releases)}
-        self._sizes = writer.sizes
-        return object_of(after)
+        text = object_of(after)
+        self._sizes, self._bytes = writer.sizes, self._bytes + len(text)
+        return text
 
     def settle(self, entry: int | None) -> None:
         """The link was stored with this entry; or it was not."""
