@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 import sqlite3
+import zlib
 from fractions import Fraction
 
 import pytest
 
+from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded
 from privjail.server.ledger.events import LedgerError
+from privjail.server.ledger.room import Room
 from tests.server.jails import count, make_jail, serving
+from tests.server.test_ledger import cells
 
 
 def test_each_charge_has_its_certificate_and_a_changed_one_is_noticed(tmp_path):
@@ -69,6 +75,34 @@ def test_requests_of_one_session_share_what_is_kept(tmp_path):
     compacted = JailFolder(tmp_path / "jail")
     assert read(compacted, charges[0]) is not None
     assert read(compacted, charges[1]) is None and read(compacted, charges[2]) is None
+
+
+def kept(folder, said):
+    """The entry of a charge beside which some bytes are kept, packed."""
+    room = Room(beside=zlib.compress(said.encode()))
+    return folder.ledger.charge(
+        "ann", secrets.token_hex(16), "digest", {}, [(cells()[0], (Fraction(1, 10),))], {}, room
+    )
+
+
+def test_certificates_from_before_there_were_chains_are_read(tmp_path):
+    folder = make_jail(tmp_path)
+    alone = {"privjail certificate": 1, "release": {}}
+    assert read(folder, kept(folder, json.dumps([alone, alone]))) == [alone, alone]
+
+
+def test_no_more_is_unpacked_than_what_is_left_by_later_links(tmp_path, monkeypatch):
+    folder = make_jail(tmp_path)
+    link = {"data sets": [], "nodes": [], "cells": [], "releases": []}
+    first = kept(folder, json.dumps({**link, "after": None}))
+    second = json.dumps({**link, "after": first})
+    both = len(second) + len(json.dumps({**link, "after": None}))
+    monkeypatch.setattr(certificates, "MOST_BYTES", both)
+    assert read(folder, kept(folder, second)) == []
+    for most in (both - 1, len(second)):
+        monkeypatch.setattr(certificates, "MOST_BYTES", most)
+        with pytest.raises(LedgerError, match="too large"):
+            read(folder, kept(folder, second))
 
 
 def test_a_jail_can_be_told_to_keep_none(tmp_path):

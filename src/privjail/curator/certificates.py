@@ -46,12 +46,14 @@ def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
         if found is None:
             return None
         link, room = found
+        if isinstance(link, list):  # written before there were chains: certificates that stand alone
+            return link
         links.append(link)
         next_ = link["after"]
     return whole(reversed(links))
 
 
-def _link(folder: JailFolder, entry: int, room: int) -> tuple[dict[str, Any], int] | None:
+def _link(folder: JailFolder, entry: int, room: int) -> tuple[Any, int] | None:
     """What was kept with one entry, and how many more bytes may be read."""
     event = folder.ledger.window(entry, entry)[0]
     body = folder.ledger.beside(entry)
@@ -60,8 +62,8 @@ def _link(folder: JailFolder, entry: int, room: int) -> tuple[dict[str, Any], in
     if hashlib.sha256(body).hexdigest() != event.body["certificate"]:
         raise LedgerError(f"the certificate that was kept with entry {entry} was changed")
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(body, room)
-    if not unpacker.eof:
+    text = unpacker.decompress(body, room + 1)  # 0 would be no limit
+    if not unpacker.eof or len(text) > room:
         raise LedgerError(f"the certificate that was kept with entry {entry} is too large to be shown")
     return json.loads(text), room - len(text)
 
