@@ -214,10 +214,13 @@ def test_a_chain_of_long_links_ends_before_it_is_too_large_to_be_read() -> None:
 
 
 def test_of_large_requests_none_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written of them, which would take long, and the chain goes on."""
     (ask, notion), log = asked(3), Log()
+    first = log.enter([ask], notion)
     assert log.enter([ask] * 101, notion) is None
-    monkeypatch.setattr(certificate_chain, "REQUEST_NODES", 0)
-    assert log.enter([ask], notion) is None
-    monkeypatch.undo()
+    larger, written = several(Plans(4), 1), []
+    monkeypatch.setattr(certificate, "_texts", written.append)
+    monkeypatch.setattr(certificate_chain, "REQUEST_NODES", 3)
+    assert log.enter(larger, notion) is None and not written
     entry = log.enter([ask], notion)
-    assert entry is not None and log.stored[entry]["after"] is None and log.stored[entry]["nodes"]
+    assert entry is not None and log.stored[entry]["after"] == first and not log.stored[entry]["nodes"]

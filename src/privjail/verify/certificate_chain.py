@@ -8,10 +8,12 @@ writes them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from privjail.budget.notions import Notion
+from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.release import Query
 from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_json
@@ -46,6 +48,10 @@ class CertificateChain:
             return None
         if self._open or self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES:
             self._begin()
+        values: list[Node] = [ask.value for ask in asks]
+        new = itertools.islice(inputs_first(values, self._new_inputs), REQUEST_NODES + 1)
+        if sum(1 for _ in new) > REQUEST_NODES:  # to write them would take long
+            return None
         self._open = True
         # Also of data sets that are read here and charged by a later link only.
         writer = Writer(lambda root: notion(str(root.partition)), self._numbers, self._sizes)
@@ -58,6 +64,9 @@ class CertificateChain:
         text = object_of(after)
         self._sizes, self._bytes = writer.sizes, self._bytes + len(text)
         return text
+
+    def _new_inputs(self, node: Node) -> list[Node]:
+        return [each for each in children(node) if not isinstance(each, Lit) and each not in self._numbers]
 
     def settle(self, entry: int | None) -> None:
         """The link was stored with this entry; or it was not."""
