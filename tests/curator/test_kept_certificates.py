@@ -105,6 +105,16 @@ def test_no_more_is_unpacked_than_what_is_left_by_later_links(tmp_path, monkeypa
             read(folder, kept(folder, second))
 
 
+def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):
+    folder, entry = make_jail(tmp_path), None
+    for _ in range(3):
+        link = {"after": entry, "data sets": [], "nodes": [], "cells": [], "releases": []}
+        entry = kept(folder, json.dumps(link))
+    rows, batch = [], folder.ledger._store.batch
+    monkeypatch.setattr(folder.ledger._store, "batch", lambda *given: rows.extend(batch(*given)) or batch(*given))
+    assert read(folder, entry) == [] and [seq for seq, _, _ in rows] == [entry, entry - 1, entry - 2]
+
+
 def test_a_jail_can_be_told_to_keep_none(tmp_path):
     folder = make_jail(tmp_path)
     with serving(tmp_path, "--no-certificates") as jail:
