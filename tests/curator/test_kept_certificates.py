@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import secrets
 import sqlite3
 import zlib
 from fractions import Fraction
 
 import pytest
 
+from privjail.budget.blocks import Block
+from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.ops.numbers.tally import Tally
+from privjail.release import Query
 from privjail.server.ledger.events import LedgerError
-from tests.server.jails import count, make_jail, serving
+from privjail.server.ledger.room import Room
+from tests.server.jails import SCHEMA, count, make_jail, serving
+from tests.server.test_ledger import cells
 
 
 def test_each_charge_has_its_certificate_and_a_changed_one_is_noticed(tmp_path):
@@ -74,13 +82,64 @@ def test_requests_of_one_session_share_what_is_kept(tmp_path):
     assert read(compacted, charges[1]) is None and read(compacted, charges[2]) is None
 
 
-def test_a_whole_certificate_of_an_older_ledger_is_read_as_it_is(tmp_path):
+def test_releases_in_a_block_of_accounting_are_certified_in_its_notion(tmp_path):
+    """And those before and after it in that of the data set, though all are made in one session."""
     folder = make_jail(tmp_path)
-    whole = [{"privjail certificate": 1, "nodes": []}]
-    body = zlib.compress(json.dumps(whole).encode())
-    said = {"type": "settings", "certificate": hashlib.sha256(body).hexdigest()}  # any entry: no charge is needed
-    folder.ledger.decide(lambda state: said, body)
-    assert read(folder, folder.ledger.entries) == whole
+    limit = [Fraction(2), Fraction(1, 10**5)]
+    folder.add_dataset("more", str(tmp_path / "census.csv"), SCHEMA, limit, "approx", (None, 1), overlap_reason="the same")
+    folder.grant("ann", "more", limit, False, None)
+    block = Block.of("zcdp", Fraction(1), Fraction(1, 10**6), None, secrets.token_hex(16))
+    with serving(tmp_path) as jail:
+        ann = jail.connect()
+        value = Tally(ann.source("more"), (), None)
+        for inside in (False, True, True, False):
+            how = Gaussian(rho=Fraction(1, 1000)) if inside else Laplace(Fraction(1, 10))
+            ann.release([Query(value, how)], block=block if inside else None)
+        ann.close()
+    charges = [e.seq for e in folder.events() if e.body["type"] == "charge"]
+    [outside], [first], [second], [after] = [read(folder, seq) for seq in charges]
+    told = [each["data sets"][0]["notion"]["kind"] for each in (outside, first, second, after)]
+    assert told == ["approx", "zcdp", "zcdp", "approx"]
+    assert [verdict for verdict, _ in checked([outside, first, second, after])] == ["ok"] * 4
+    assert len(folder.ledger.beside(charges[2])) < len(folder.ledger.beside(charges[1]))  # it goes on from it
+
+
+def kept(folder, said):
+    """The entry of a charge beside which some bytes are kept, packed."""
+    room = Room(beside=zlib.compress(said.encode()))
+    return folder.ledger.charge(
+        "ann", secrets.token_hex(16), "digest", {}, [(cells()[0], (Fraction(1, 10),))], {}, room
+    )
+
+
+def test_certificates_from_before_there_were_chains_are_read(tmp_path):
+    folder = make_jail(tmp_path)
+    alone = {"privjail certificate": 1, "release": {}}
+    assert read(folder, kept(folder, json.dumps([alone, alone]))) == [alone, alone]
+
+
+def test_no_more_is_unpacked_than_what_is_left_by_later_links(tmp_path, monkeypatch):
+    folder = make_jail(tmp_path)
+    link = {"data sets": [], "nodes": [], "cells": [], "releases": []}
+    first = kept(folder, json.dumps({**link, "after": None}))
+    second = json.dumps({**link, "after": first})
+    both = len(second) + len(json.dumps({**link, "after": None}))
+    monkeypatch.setattr(certificates, "MOST_BYTES", both)
+    assert read(folder, kept(folder, second)) == []
+    for most in (both - 1, len(second)):
+        monkeypatch.setattr(certificates, "MOST_BYTES", most)
+        with pytest.raises(LedgerError, match="too large"):
+            read(folder, kept(folder, second))
+
+
+def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):
+    folder, entry = make_jail(tmp_path), None
+    for _ in range(3):
+        link = {"after": entry, "data sets": [], "nodes": [], "cells": [], "releases": []}
+        entry = kept(folder, json.dumps(link))
+    rows, batch = [], folder.ledger._store.batch
+    monkeypatch.setattr(folder.ledger._store, "batch", lambda *given: rows.extend(batch(*given)) or batch(*given))
+    assert read(folder, entry) == [] and [seq for seq, _, _ in rows] == [entry, entry - 1, entry - 2]
 
 
 def test_a_jail_can_be_told_to_keep_none(tmp_path):

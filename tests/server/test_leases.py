@@ -17,6 +17,7 @@ import pytest
 
 from privjail.budget.ledger import CostTree
 from privjail.curator import house_rules
+from privjail.curator.backup import backup
 from privjail.curator.folder import JailFolder
 from privjail.curator.leases import set_lease
 from privjail.errors import BudgetExceeded, DPError, PlanError
@@ -113,6 +114,18 @@ def test_nobody_goes_on_under_a_lease_that_is_not_on_disk(tmp_path: Path, monkey
     for each in threads:
         each.join(20)
     assert sorted(went_on) == [0, 1]
+
+
+@pytest.mark.parametrize("done", ["check", "backup"])
+def test_an_entry_that_a_curator_is_told_is_on_disk(tmp_path: Path, syncs: list[int], done: str) -> None:
+    """She notes it elsewhere. If a power cut took it, `verify --expect` would speak of a rollback."""
+    folder = leased(tmp_path)
+    spend(folder, "ann", (cells()[0], TENTH))
+    beside = JailFolder(folder.path)
+    spend(folder, "ann", (cells()[0], TENTH))  # under the lease
+    before = len(syncs)
+    told = beside.check() if done == "check" else backup(beside, tmp_path / "backup")
+    assert told.seq == folder.ledger.entries and len(syncs) == before + 1
 
 
 # -- what a power cut leaves

@@ -11,12 +11,18 @@ from typing import Any
 import pytest
 
 from privjail.budget.notions import PureDP
+from privjail.curator.certificates import MOST_BYTES
 from privjail.errors import DPError
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.combine import Add
 from privjail.ops.numbers.tally import Tally
-from privjail.ops.rows.source import Dataset, Population, Source, Unit
-from privjail.plan.domain import IntDomain
+from privjail.ops.columns.isin import IsIn
+from privjail.ops.columns.recode import Recode
+from privjail.ops.numbers.distinct import Distinct
+from privjail.ops.rows.filter import keep
+from privjail.ops.rows.source import Column, Dataset, Population, Source, Unit
+from privjail.plan.domain import CategoryDomain, IntDomain
+from privjail.plan.node import Lit
 from privjail.release import Query
 from privjail.verify import certificate, certificate_chain
 from privjail.verify.certificate_chain import CertificateChain, whole
@@ -162,6 +168,17 @@ def test_a_population_is_named_by_a_table_that_the_release_reads() -> None:
     assert check(found).verdict == "ok"
 
 
+def test_the_notion_of_a_data_set_is_told_though_the_link_that_brought_it_charged_it_nothing() -> None:
+    paid, other = (Source(Dataset(name, name, (("i", IntDomain(False, 0, 5)),), Unit())) for name in ("paid", "other"))
+    nobody = keep(other, IsIn(Column(other, "i"), ()))
+    log = Log()
+    log.enter([Query(Add(Tally(paid, (), None), Tally(nobody, (), None)), Laplace(Fraction(1)))], PureDP())
+    entry = log.enter([Query(Tally(other, (), None), Laplace(Fraction(1)))], PureDP())
+    assert entry is not None
+    [found] = log.read(entry)
+    assert found["data sets"][0]["notion"] == {"kind": "pure"} and check(found).verdict == "ok"
+
+
 @pytest.mark.parametrize("settled", [True, False])
 def test_after_one_that_was_not_stored_a_new_chain_begins(settled: bool) -> None:
     (ask, notion), log = asked(3), Log()
@@ -180,11 +197,30 @@ def test_a_chain_ends_after_some_links(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [log.stored[entry]["after"] for entry in entries if entry is not None] == [None, 1, 4, None]
 
 
+def test_a_chain_of_long_links_ends_before_it_is_too_large_to_be_read() -> None:
+    labels = tuple(f"a label of some length, number {i}" for i in range(10_000))
+    source = Source(Dataset("codes", "codes", (("code", CategoryDomain(False, labels)),), Unit()))
+    log, kept, longest = Log(), [], 0
+    for i in range(24):
+        recoded = Recode(Column(source, "code"), ((Lit.of(labels[0]), Lit.of(f"new {i}")),), 1)
+        kept.append(Distinct(source, recoded))  # as a session does: its nodes are alive
+        entry = log.enter([Query(kept[-1], Laplace(Fraction(1)))], PureDP())
+        size = 0
+        while entry is not None:
+            size += len(json.dumps(log.stored[entry]))
+            entry = log.stored[entry]["after"]
+        longest = max(longest, size)
+    assert 2**21 < longest < MOST_BYTES / 8
+
+
 def test_of_large_requests_none_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written of them, which would take long, and the chain goes on."""
     (ask, notion), log = asked(3), Log()
+    first = log.enter([ask], notion)
     assert log.enter([ask] * 101, notion) is None
-    monkeypatch.setattr(certificate_chain, "REQUEST_NODES", 0)
-    assert log.enter([ask], notion) is None
-    monkeypatch.undo()
+    larger, written = several(Plans(4), 1), []
+    monkeypatch.setattr(certificate, "_texts", written.append)
+    monkeypatch.setattr(certificate_chain, "REQUEST_NODES", 3)
+    assert log.enter(larger, notion) is None and not written
     entry = log.enter([ask], notion)
-    assert entry is not None and log.stored[entry]["after"] is None and log.stored[entry]["nodes"]
+    assert entry is not None and log.stored[entry]["after"] == first and not log.stored[entry]["nodes"]

@@ -56,6 +56,7 @@ def backup(folder: JailFolder, file: Path) -> Head:
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".privjail-backup-") as name:
         work = Path(name)
         _copy_ledger(folder, work / LEDGER)
+        folder.ledger.refresh()  # syncs what was copied: the jail must not lose a charge that its backup has
         head = head_of(work / LEDGER)
         for each in FILES:
             with contextlib.suppress(FileNotFoundError):

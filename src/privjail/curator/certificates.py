@@ -24,9 +24,9 @@ class SessionCertificates:
 
         self._chain = CertificateChain()
 
-    def packed(self, asks: list[Query], notion: Callable[[str], Notion]) -> bytes | None:
+    def packed(self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None) -> bytes | None:
         """The certificates of a request, as far as earlier ones do not say it; None if the request is too large."""
-        link = self._chain.link(asks, notion)
+        link = self._chain.link(asks, notion, block)
         return None if link is None else zlib.compress(link.encode(), 1)
 
     def settle(self, entry: int | None) -> None:
@@ -46,7 +46,7 @@ def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
         if found is None:
             return None
         link, room = found
-        if isinstance(link, list):  # in ledgers of the first layout each certificate is kept whole
+        if isinstance(link, list):  # written before there were chains: certificates that stand alone
             return link
         links.append(link)
         next_ = link["after"]
@@ -62,8 +62,8 @@ def _link(folder: JailFolder, entry: int, room: int) -> tuple[Any, int] | None:
     if hashlib.sha256(body).hexdigest() != event.body["certificate"]:
         raise LedgerError(f"the certificate that was kept with entry {entry} was changed")
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(body, room)
-    if not unpacker.eof:
+    text = unpacker.decompress(body, room + 1)  # 0 would be no limit
+    if not unpacker.eof or len(text) > room:
         raise LedgerError(f"the certificate that was kept with entry {entry} is too large to be shown")
     return json.loads(text), room - len(text)
 

@@ -118,7 +118,9 @@ class JailFolder:
             note.write_text(json.dumps([checkpoint.seq, checkpoint.hash]), encoding="ascii")
             progress(checkpoint.seq, self.ledger.entries)
 
-        return self.ledger.check(found_right, before)
+        newest = self.ledger.check(found_right, before)
+        self.ledger.refresh()  # syncs what others wrote: the curator notes the newest entry, so it must not be lost
+        return newest
 
     @staticmethod
     def init(

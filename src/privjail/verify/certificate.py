@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,7 +106,7 @@ def written(ask: Query, notions: dict[Cell, Notion] | None = None) -> tuple[str,
     """The same as JSON, put together from texts that were made once for each node: a jail certifies every release."""
     known = notions or {cell.root: notion for cell in ask.value.cells if (notion := _notion_of(cell.root))}
     numbers: dict[Any, int] = {}
-    writer = Writer(known, numbers)
+    writer = Writer(known.get, numbers)
     release = writer.release(ask)
     members = {"privjail certificate": str(VERSION), **writer.members(), "release": to_json(release)}
     return object_of(members), numbers
@@ -141,14 +141,18 @@ NOTHING = Sizes()
 class Writer:
     """Numbers data sets, nodes and cells, inputs first, and writes those that have no number yet.
 
+    ``notion_of``: the notion of privacy of an account, by its root cell; None if it is not known.
     ``numbers``: of what was written before; a data set's number is kept for its source and for its root cell, too.
     ``first``: how many data sets, nodes and cells these are.
     """
 
     def __init__(
-        self, notions: dict[Cell, Notion], numbers: dict[Any, int] | NodeTable[int], first: Sizes = NOTHING
+        self,
+        notion_of: Callable[[Cell], Notion | None],
+        numbers: dict[Any, int] | NodeTable[int],
+        first: Sizes = NOTHING,
     ) -> None:
-        self.notions, self.numbers, self._first = notions, numbers, first
+        self._notion_of, self.numbers, self._first = notion_of, numbers, first
         self._datasets: list[str] = []
         self._nodes: list[str] = []
         self._cells: list[dict[str, Any]] = []
@@ -171,9 +175,11 @@ class Writer:
 
     def release(self, ask: Query) -> dict[str, Any]:
         """What is released, how, and what it costs; no charges where the notion of privacy is not known."""
-        told = all(cell.root in self.notions for cell in ask.value.cells)
+        notions = {root: self._notion_of(root) for root in {cell.root for cell in ask.value.cells}}
+        known = {root: notion for root, notion in notions.items() if notion is not None}
+        told = len(known) == len(notions)
         value = self.node(ask.value)
-        charges: list[Charge] = where_charged(ask, self.notions.__getitem__) if told else []
+        charges: list[Charge] = where_charged(ask, known.__getitem__) if told else []
         charged = [[self.cell(cell), [str(x) for x in cost]] for cell, cost in charges]
         return {
             "value": value,
@@ -214,13 +220,10 @@ class Writer:
     def _source(self, source: Source) -> int:
         """The number of a source's data set. The first source of an account gives its root cell the number, too."""
         root = source.cells[0]
-        notion = self.notions.get(root)
-        told: dict[str, Any] = {"kind": None if notion is None else name_of(notion)}
-        if isinstance(notion, RenyiDP):
-            told["order"] = str(notion.order)
+        notion = self._notion_of(root)
         number = self._first.datasets + len(self._datasets)
         name = to_json(source.dataset.name)
-        self._datasets.append(f'{{"name":{name},{_described(source)},"notion":{to_json(told)}}}')
+        self._datasets.append(f'{{"name":{name},{_described(source)},"notion":{to_json(told_of(notion))}}}')
         if root not in self.numbers:
             self._add(root, {"data set": number})
         return number
@@ -251,6 +254,12 @@ class Writer:
     def _add(self, cell: Cell, entry: dict[str, Any]) -> None:
         self.numbers[cell] = self._first.cells + len(self._cells)
         self._cells.append(entry)
+
+
+def told_of(notion: Notion | None) -> dict[str, Any]:
+    """What is told of a notion of privacy: in which numbers costs are counted."""
+    order = {"order": str(notion.order)} if isinstance(notion, RenyiDP) else {}
+    return {"kind": None if notion is None else name_of(notion), **order}
 
 
 _TEXTS: NodeTable[tuple[str, ...]] = NodeTable()

@@ -25,11 +25,11 @@ class Checked:
     hash: str
 
 
-def events_of(store: Store, after: Event | None = None) -> Iterator[Event]:
+def events_of(store: Store, after: Event | None = None, at_once: int = BATCH) -> Iterator[Event]:
     """All entries after one of them, each checked against the chain; read in batches, so that memory does not grow."""
     last = after
     while True:
-        rows = store.batch(FIRST if last is None else last.seq, BATCH)
+        rows = store.batch(FIRST if last is None else last.seq, at_once)
         for row in rows:
             last = checked(last, *row)
             yield last
@@ -37,10 +37,10 @@ def events_of(store: Store, after: Event | None = None) -> Iterator[Event]:
             return
 
 
-def events_from(store: Store, seq: int) -> Iterator[Event]:
+def events_from(store: Store, seq: int, at_once: int = BATCH) -> Iterator[Event]:
     """All entries from one number on, the first of them checked against the hash of the one before it."""
     before = store.hash_of(seq - 1) if seq > 1 else None
-    return events_of(store, None if before is None else Event(seq - 1, before, {}))
+    return events_of(store, None if before is None else Event(seq - 1, before, {}), at_once)
 
 
 def check_history(

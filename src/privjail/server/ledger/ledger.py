@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from privjail.budget.ledger import Charge
@@ -17,7 +18,7 @@ from privjail.plan.cells import Cell
 from privjail.server.ledger.checkpoint import EVERY, pack, sha256, unpack
 from privjail.server.ledger.entries import PerElement
 from privjail.server.ledger.events import CHECKPOINT, Event, LedgerError, spelled, subject, texts
-from privjail.server.ledger.history import Checked, check_history, events_from
+from privjail.server.ledger.history import BATCH, Checked, check_history, events_from
 from privjail.server.ledger.leasing import spend, to_open
 from privjail.server.ledger.refusals import may_be_answered, too_late
 from privjail.server.ledger.room import Room
@@ -370,12 +371,8 @@ class DurableLedger:
 
     def window(self, first: int, last: int) -> list[Event]:
         """The entries from one number to another, each checked against the one before it."""
-        found = []
-        for event in self.past(first - 1):
-            if event.seq > last:
-                break
-            found.append(event)
-        return found
+        size = max(0, last + 1 - max(1, first))
+        return list(islice(events_from(self._store, max(1, first), min(size, BATCH)), size))
 
     def past(self, after: int = 0) -> Iterator[Event]:
         """All entries after one of them, each checked against the one before it; read in batches."""
