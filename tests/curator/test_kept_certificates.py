@@ -86,7 +86,9 @@ def test_releases_in_a_block_of_accounting_are_certified_in_its_notion(tmp_path)
     """And those before and after it in that of the data set, though all are made in one session."""
     folder = make_jail(tmp_path)
     limit = [Fraction(2), Fraction(1, 10**5)]
-    folder.add_dataset("more", str(tmp_path / "census.csv"), SCHEMA, limit, "approx", (None, 1), overlap_reason="the same")
+    folder.add_dataset(
+        "more", str(tmp_path / "census.csv"), SCHEMA, limit, "approx", (None, 1), overlap_reason="the same"
+    )
     folder.grant("ann", "more", limit, False, None)
     block = Block.of("zcdp", Fraction(1), Fraction(1, 10**6), None, secrets.token_hex(16))
     with serving(tmp_path) as jail:
