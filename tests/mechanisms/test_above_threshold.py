@@ -113,6 +113,8 @@ def test_public_numbers_are_compared_as_they_are() -> None:
 def test_what_it_refuses() -> None:
     with pytest.raises(DPError):
         AboveThreshold(EPS, Fraction(1)).check(vector(0, 1))
+    with pytest.raises(DPError, match="at least one number"):
+        AboveThreshold(EPS, Fraction(1)).check(Tally(ANY_EACH.source, (), None))  # one number is no list
     for threshold in (math.nan, math.inf, "1", None, True):
         with pytest.raises(DPError):
             AboveThreshold(EPS, threshold)  # type: ignore[arg-type]

@@ -64,6 +64,13 @@ def test_the_grid_only_changes_the_unit() -> None:
     assert _law(mechanism, (4, 1, 3), 2, Fraction(1, 8)) == _law(mechanism, (4, 1, 3), 2)
 
 
+def test_a_certificate_states_the_rate_of_the_law() -> None:
+    """exp(ε·score / 2Δ): scores that move by 2 are weighed by ε / 4 each, on any grid."""
+    for grid in (Fraction(1), Fraction(1, 8), Fraction(4)):
+        noise = Exponential(Fraction(1)).certificate_noise(vector(3, 2, grid))
+        assert (noise["rate"], noise["sensitivity"]) == ("1/4", "2"), grid
+
+
 HUGE = 10**308
 
 

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from privjail.budget.notions import PureDP
+from privjail.errors import DPError
 from privjail.mechanisms import laplace, mechanism as module
 from privjail.mechanisms.above_threshold import AboveThreshold
 from privjail.mechanisms.exponential import Exponential
@@ -15,7 +16,11 @@ from privjail.mechanisms.laplace import Laplace
 from privjail.mechanisms.mechanism import FINEST, noise_grid, public, public_steps
 from privjail.mechanisms.noise import LARGEST_SCALE, Noise
 from privjail.mechanisms.noisy_max import NoisyMax
+from privjail.ops.numbers.tally import Tally
+from privjail.plan.domain import IntDomain
 
+from ..ops.worlds import ANY_EACH
+from ..tables import World
 from .laws import single, vector
 
 
@@ -107,3 +112,12 @@ def test_answers_are_the_nearest_floats() -> None:
     for grid in (Fraction(1), Fraction(3, 7), Fraction(1, 2**40), Fraction(10) ** 300):
         steps = [0, 1, -3, 2**53 + 1, -(10**20)]
         assert public_steps(steps, grid) == [public(x * grid) for x in steps]
+
+
+def test_what_has_no_bound_is_told_apart() -> None:
+    """Any number of rows of one person, or any value in a column."""
+    with pytest.raises(DPError, match="how many rows one u has"):
+        Laplace(Fraction(1)).check(Tally(ANY_EACH.source, (), None))
+    world = World((("x", IntDomain(True, 0, None)),), ())
+    with pytest.raises(DPError, match="unbounded"):
+        Laplace(Fraction(1)).check(Tally(world.source, (), world.column("x")))

@@ -122,3 +122,10 @@ def rank_score(held: list[Any], c: Any, below: Fraction, above: Fraction, target
     lowest = below * sum(x < c for x in held) - above * (sum(x > c for x in held) + equal)
     highest = below * (sum(x < c for x in held) + equal) - above * sum(x > c for x in held)
     return -max(Fraction(0), lowest - target, target - highest)
+
+
+def test_as_many_candidates_as_the_error_says() -> None:
+    world = World((("x", IntDomain(True, 0, 10)),), ())
+    assert ranks(world.source, world.column("x"), range(20_000)).joint.size == 20_000
+    with pytest.raises(PlanError, match="between 1 and 20000"):
+        ranks(world.source, world.column("x"), range(20_001))

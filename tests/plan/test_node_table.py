@@ -56,3 +56,13 @@ def test_entries_of_nodes_that_are_gone_are_dropped() -> None:
 
     assert len(table) <= SWEPT_FROM + 2 * len(kept)
     assert all(table[each] == 1 for each in kept)
+
+
+def test_a_table_can_be_left_with_no_entry() -> None:
+    table: NodeTable[int] = NodeTable()
+    for i in range(3 * SWEPT_FROM):
+        table[Lit.of(f"dropped {i}")] = 0
+    gc.collect()
+    table.sweep()
+
+    assert len(table) == 0
