@@ -10,13 +10,18 @@ from fractions import Fraction
 
 import pytest
 
+from privjail.budget.blocks import Block
 from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded
+from privjail.mechanisms.gaussian import Gaussian
+from privjail.mechanisms.laplace import Laplace
+from privjail.ops.numbers.tally import Tally
+from privjail.release import Query
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.room import Room
-from tests.server.jails import count, make_jail, serving
+from tests.server.jails import SCHEMA, count, make_jail, serving
 from tests.server.test_ledger import cells
 
 
@@ -75,6 +80,30 @@ def test_requests_of_one_session_share_what_is_kept(tmp_path):
     compacted = JailFolder(tmp_path / "jail")
     assert read(compacted, charges[0]) is not None
     assert read(compacted, charges[1]) is None and read(compacted, charges[2]) is None
+
+
+def test_releases_in_a_block_of_accounting_are_certified_in_its_notion(tmp_path):
+    """And those before and after it in that of the data set, though all are made in one session."""
+    folder = make_jail(tmp_path)
+    limit = [Fraction(2), Fraction(1, 10**5)]
+    folder.add_dataset(
+        "more", str(tmp_path / "census.csv"), SCHEMA, limit, "approx", (None, 1), overlap_reason="the same"
+    )
+    folder.grant("ann", "more", limit, False, None)
+    block = Block.of("zcdp", Fraction(1), Fraction(1, 10**6), None, secrets.token_hex(16))
+    with serving(tmp_path) as jail:
+        ann = jail.connect()
+        value = Tally(ann.source("more"), (), None)
+        for inside in (False, True, True, False):
+            how = Gaussian(rho=Fraction(1, 1000)) if inside else Laplace(Fraction(1, 10))
+            ann.release([Query(value, how)], block=block if inside else None)
+        ann.close()
+    charges = [e.seq for e in folder.events() if e.body["type"] == "charge"]
+    [outside], [first], [second], [after] = [read(folder, seq) for seq in charges]
+    told = [each["data sets"][0]["notion"]["kind"] for each in (outside, first, second, after)]
+    assert told == ["approx", "zcdp", "zcdp", "approx"]
+    assert [verdict for verdict, _ in checked([outside, first, second, after])] == ["ok"] * 4
+    assert len(folder.ledger.beside(charges[2])) < len(folder.ledger.beside(charges[1]))  # it goes on from it
 
 
 def kept(folder, said):

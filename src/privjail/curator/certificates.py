@@ -24,9 +24,9 @@ class SessionCertificates:
 
         self._chain = CertificateChain()
 
-    def packed(self, asks: list[Query], notion: Callable[[str], Notion]) -> bytes | None:
+    def packed(self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None) -> bytes | None:
         """The certificates of a request, as far as earlier ones do not say it; None if the request is too large."""
-        link = self._chain.link(asks, notion)
+        link = self._chain.link(asks, notion, block)
         return None if link is None else zlib.compress(link.encode(), 1)
 
     def settle(self, entry: int | None) -> None:

@@ -216,7 +216,8 @@ class Service:
             )
         check_noise(self.ledger.state, user, asks)
         writer = session.certificates
-        certificate = None if writer is None else writer.packed(asks, self._notion)
+        counted = None if block is None else block.notion
+        certificate = None if writer is None else writer.packed(asks, self._notion, counted)
         room = Room(_most_bytes(asks), self.limits.kept_bytes_per_user, certificate)
         words = {"program": [(str(ask.value), repr(ask.mechanism)) for ask in asks]}
         ledger = Charging(

@@ -32,7 +32,9 @@ PIECE = 100  # nodes that are freed at a time: takes about as long as the pause 
 class Certificates(Protocol):
     """What writes the certificates of one session."""
 
-    def packed(self, asks: list[Query], notion: Callable[[str], Notion]) -> bytes | None: ...
+    def packed(
+        self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None
+    ) -> bytes | None: ...
 
     def settle(self, entry: int | None) -> None: ...
 

@@ -221,12 +221,9 @@ class Writer:
         """The number of a source's data set. The first source of an account gives its root cell the number, too."""
         root = source.cells[0]
         notion = self._notion_of(root)
-        told: dict[str, Any] = {"kind": None if notion is None else name_of(notion)}
-        if isinstance(notion, RenyiDP):
-            told["order"] = str(notion.order)
         number = self._first.datasets + len(self._datasets)
         name = to_json(source.dataset.name)
-        self._datasets.append(f'{{"name":{name},{_described(source)},"notion":{to_json(told)}}}')
+        self._datasets.append(f'{{"name":{name},{_described(source)},"notion":{to_json(told_of(notion))}}}')
         if root not in self.numbers:
             self._add(root, {"data set": number})
         return number
@@ -257,6 +254,12 @@ class Writer:
     def _add(self, cell: Cell, entry: dict[str, Any]) -> None:
         self.numbers[cell] = self._first.cells + len(self._cells)
         self._cells.append(entry)
+
+
+def told_of(notion: Notion | None) -> dict[str, Any]:
+    """What is told of a notion of privacy: in which numbers costs are counted."""
+    order = {"order": str(notion.order)} if isinstance(notion, RenyiDP) else {}
+    return {"kind": None if notion is None else name_of(notion), **order}
 
 
 _TEXTS: NodeTable[tuple[str, ...]] = NodeTable()

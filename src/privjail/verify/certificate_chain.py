@@ -16,7 +16,7 @@ from privjail.budget.notions import Notion
 from privjail.plan.node import Lit, Node, children, inputs_first
 from privjail.plan.node_table import NodeTable
 from privjail.release import Query
-from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_json
+from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_json, told_of
 
 LINKS = 256  # in a chain: reading a certificate reads all links before it
 CHAIN_NODES = 4_000  # numbered in a chain; then a new one begins
@@ -36,25 +36,33 @@ class CertificateChain:
     def __init__(self) -> None:
         self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self, counted: Any = None) -> None:
         self._numbers: NodeTable[int] = NodeTable()
         self._sizes, self._links, self._bytes = NOTHING, 0, 0
         self._last: int | None = None  # the entry that has the newest link
         self._open = False  # a link was begun, and it is not known whether it was stored
+        self._counted = counted  # the notion of a block of accounting, if the releases were made in one
 
-    def link(self, asks: list[Query], notion: Callable[[str], Notion]) -> str | None:
-        """The next link, for the releases of one request; None if they are too large."""
+    def link(self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None) -> str | None:
+        """The next link, for the releases of one request; None if they are too large.
+
+        ``notion``: of each account. ``block``: that of the block of accounting, if the request is made in one. Its
+        releases are counted in it, so what a chain says of data sets holds inside, or outside, of blocks only.
+        """
         if len(asks) > REQUEST_RELEASES:
             return None
-        if self._open or self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES:
-            self._begin()
+        counted = None if block is None else told_of(block)
+        full = self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES
+        if self._open or full or counted != self._counted:
+            self._begin(counted)
         values: list[Node] = [ask.value for ask in asks]
         new = itertools.islice(inputs_first(values, self._new_inputs), REQUEST_NODES + 1)
         if sum(1 for _ in new) > REQUEST_NODES:  # to write them would take long
             return None
         self._open = True
         # Also of data sets that are read here and charged by a later link only.
-        writer = Writer(lambda root: notion(str(root.partition)), self._numbers, self._sizes)
+        notion_of = (lambda root: notion(str(root.partition))) if block is None else (lambda _: block)
+        writer = Writer(notion_of, self._numbers, self._sizes)
         releases = []
         for ask in asks:
             releases.append(writer.release(ask))
