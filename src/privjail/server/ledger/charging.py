@@ -58,8 +58,12 @@ class NotionOf:
 
 
 @dataclass
-class RequestLedger:
-    """The ledger for one request of one user: what release.py charges."""
+class Charging:
+    """The ledger for one request of one user: what release.py charges, while the request's deadline is held back.
+
+    A release that is charged to no cell depends on no data: it costs 0, however often it is repeated. So neither the
+    release nor its answer is written, which would fill the disk for nothing; a repetition draws new noise.
+    """
 
     ledger: DurableLedger
     user: str
@@ -69,31 +73,12 @@ class RequestLedger:
     caps: dict[str, Cost]
     room: Room
     epochs: Epochs
-
-    def account(self, root: Cell) -> NotionOf:
-        return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
-
-    def charge(self, charges: list[Charge]) -> None:
-        self._stored(charges)
-
-    def _stored(self, charges: list[Charge]) -> int | None:
-        """Store the charge; the number of its entry, or None if the request was charged before."""
-        return self.ledger.charge(
-            self.user, self.request, self.digest, self.body, charges, self.caps, self.room, self.epochs
-        )
-
-
-@dataclass
-class Charging(RequestLedger):
-    """Charges a release while its deadline is held back.
-
-    A release that is charged to no cell depends on no data: it costs 0, however often it is repeated. So neither the
-    release nor its answer is written, which would fill the disk for nothing; a repetition draws new noise.
-    """
-
     limits: Limits
     denominators: Denominators
     progress: Progress
+
+    def account(self, root: Cell) -> NotionOf:
+        return NotionOf(self.ledger.state.datasets[dataset_of(root)].notion)
 
     def charge(self, charges: list[Charge]) -> None:
         if not charges:
@@ -106,5 +91,7 @@ class Charging(RequestLedger):
             for cell, cost in charges
         ]
         with self.progress.deadline.shield():
-            self.progress.entry = self._stored(rounded)
+            self.progress.entry = self.ledger.charge(
+                self.user, self.request, self.digest, self.body, rounded, self.caps, self.room, self.epochs
+            )
             self.progress.touched = self.progress.charged = True
