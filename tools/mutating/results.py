@@ -72,7 +72,8 @@ in other words, for the reason that is given below, or a test is missing. `make 
 
 The sample has the same number of changes in every file, as long as the file has so many; seed {seed}. Tests run on
 few examples first and on more for what survives, with a fixed seed and a limit on time: `make test-all` catches more
-than this.
+than this. What the first run of this sample missed got tests; so the first run with another seed catches a smaller
+share.
 
 **{caught} of {changing} changes that alter behaviour are caught: {share}.** {all} were tried,
 {same} of them are equivalent.{missing}
