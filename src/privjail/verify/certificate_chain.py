@@ -20,9 +20,7 @@ from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_
 
 LINKS = 256  # in a chain: reading a certificate reads all links before it
 CHAIN_NODES = 4_000  # numbered in a chain; then a new one begins
-CHAIN_BYTES = (
-    2**22
-)  # of its links: domains of many labels are long; a reader takes 64 MiB at most, the last link included
+CHAIN_BYTES = 2**22  # of its links, where domains have many labels; a reader takes 64 MiB, the last link included
 REQUEST_NODES, REQUEST_RELEASES = 2_000, 100  # new in one link: of larger requests no certificate is kept
 
 
