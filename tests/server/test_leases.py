@@ -313,6 +313,31 @@ def test_a_lease_is_held_and_forfeited_of_the_limits_of_groups_too(
     assert state.total(team) == state.total(DATASET) == (1 + TENTH,)
 
 
+def test_a_process_that_cannot_see_restarts_does_not_hide_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its notes are on disk and name no run of the machine; those of charges under a lease, after them, are lost."""
+    folder = leased(tmp_path, size=1)
+    with monkeypatch.context() as blind:
+        for module in (anchor, store):
+            blind.setattr(module, "machine_run", lambda: "")
+        other = JailFolder(tmp_path / "jail")
+    spend(folder, "ann", (cells()[0], TENTH))
+    with monkeypatch.context() as blind:
+        for module in (anchor, store):
+            blind.setattr(module, "machine_run", lambda: "")
+        for _ in range(2):
+            spend(other, "bob", (cells()[0], TENTH))
+    other.ledger.close()
+    shutil.copytree(tmp_path / "jail", tmp_path / "left")
+    for _ in range(4):
+        spend(folder, "ann", (cells()[0], TENTH))
+    end_machine(folder, monkeypatch)
+
+    after = JailFolder(tmp_path / "left")
+
+    assert after.state.total(("user", "ann", "census")) >= (5 * TENTH,)
+    assert not after.state.leases.open
+
+
 def test_a_request_whose_charge_was_lost_is_charged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = leased(tmp_path)
     spend(folder, "ann", (cells()[0], TENTH))
