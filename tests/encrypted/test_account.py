@@ -11,6 +11,7 @@ from privjail.encrypted.owner import Submitter
 from privjail.encrypted.plans import plan
 from privjail.encrypted.spending import Spending, make_account, opened_account, use_account
 from privjail.errors import BudgetExceeded, DPError, PlanError
+from privjail.server.ledger import anchor, store
 
 from .parties import Parties, privjail
 
@@ -61,6 +62,23 @@ def test_the_same_name_in_two_studies_is_two_charges(tmp_path):
     found = Spending(tmp_path / "account", Fraction(3))
     assert found.spent == 2
     found.close()
+
+
+@pytest.mark.parametrize("run", ["another run", ""])
+def test_an_account_is_opened_after_a_restart_of_the_machine(tmp_path, monkeypatch, run):
+    make_account(tmp_path / "account", Fraction(3))
+    (tmp_path / "one").mkdir()
+    use_account(tmp_path / "one", tmp_path / "account")
+    terms = Parties(tmp_path / "study", bins=4).study.terms
+    account = opened_account(tmp_path / "one", bytes(32))
+    account.charge("r", plan("block_tree", 1, terms), "mark")
+    account.close()
+    for module in (anchor, store):
+        monkeypatch.setattr(module, "machine_run", lambda: run)  # "": a system that does not tell its runs apart
+    for _ in range(2):
+        found = Spending(tmp_path / "account", Fraction(3))
+        assert found.spent == 1
+        found.close()
 
 
 def test_an_account_is_made_once_and_not_replaced_by_an_empty_one(tmp_path):

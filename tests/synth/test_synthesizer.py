@@ -187,6 +187,11 @@ def test_dependence_ignores_noise_and_sees_a_relation():
     )
 
 
+def test_nothing_but_noise_below_zero_is_no_dependence():
+    one = numpy.array([1.0, 0.0])
+    assert dependence(Measured(numpy.array([[-90.0, -1.0], [-1.0, -1.0]]), 0.1), one, one) == 0
+
+
 def test_joint_chances_follow_the_path():
     chances = {"a": numpy.array([0.5, 0.5]), "b": numpy.array([0.5, 0.5]), "c": numpy.array([0.5, 0.5])}
     turn = conditional(numpy.array([[0.4, 0.1], [0.1, 0.4]]), chances["a"], chances["b"])

@@ -43,6 +43,8 @@ def dependence(pair: Measured, left: Any, right: Any) -> float:
     beyond = max(2.0, np.sqrt(2 * np.log(alone.size)))  # standard deviations that the largest of so many may reach
     clear = np.abs(found - alone) > beyond * np.sqrt(pair.deviation**2 + total * alone) / total
     joint = np.where(clear, np.maximum(found, 0), alone)
+    if not joint.any():  # all of it noise below zero
+        return 0.0
     joint = joint / joint.sum()
     inside = (joint > 0) & (alone > 0)
     return float(np.sum(joint[inside] * np.log(joint[inside] / alone[inside])))

@@ -91,7 +91,7 @@ class Leases:
     def follow(self, event: Event) -> list[Lease]:
         """Take up an entry. Returns the leases that are forfeited by it; their rests are to be charged."""
         body = event.body
-        kind = body["type"]
+        kind = body.get("type")  # ledgers of `privjail.encrypted` have entries without, and no leases
         if kind == "charge":
             self._on_charge(body)
         elif kind == "lease":
