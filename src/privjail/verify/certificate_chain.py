@@ -35,11 +35,12 @@ class CertificateChain:
         self._begin()
 
     def _begin(self, counted: Any = None) -> None:
+        self._open = True  # first: what a deadline leaves half done here is begun again
         self._numbers: NodeTable[int] = NodeTable()
         self._sizes, self._links, self._bytes = NOTHING, 0, 0
         self._last: int | None = None  # the entry that has the newest link
-        self._open = False  # a link was begun, and it is not known whether it was stored
         self._counted = counted  # the notion of a block of accounting, if the releases were made in one
+        self._open = False  # a link was begun, and it is not known whether it was stored
 
     def link(self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None) -> str | None:
         """The next link, for the releases of one request; None if they are too large.
