@@ -11,6 +11,7 @@ from fractions import Fraction
 import pytest
 
 from privjail.budget.blocks import Block
+from privjail.budget.notions import PureDP
 from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
 from privjail.curator.folder import JailFolder
@@ -18,9 +19,13 @@ from privjail.errors import BudgetExceeded
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.source import Dataset, Source, Unit
+from privjail.plan.domain import IntDomain
 from privjail.release import Query
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.room import Room
+from privjail.verify.certificate import to_json
+from privjail.verify.certificate_chain import CertificateChain
 from tests.server.jails import SCHEMA, count, make_jail, serving
 from tests.server.test_ledger import cells
 
@@ -132,6 +137,21 @@ def test_no_more_is_unpacked_than_what_is_left_by_later_links(tmp_path, monkeypa
         monkeypatch.setattr(certificates, "MOST_BYTES", most)
         with pytest.raises(LedgerError, match="too large"):
             read(folder, kept(folder, second))
+
+
+def test_certificates_are_not_put_together_beyond_the_most_bytes(tmp_path, monkeypatch):
+    """A link says once what all its releases rest on; each certificate says it again."""
+    folder, chain = make_jail(tmp_path), CertificateChain()
+    value = Tally(Source(Dataset("d", "d", (("i", IntDomain(False, 0, 5)),), Unit())), (), None)
+    link = chain.link([Query(value, Laplace(Fraction(1, k))) for k in range(1, 51)], lambda _: PureDP())
+    entry = kept(folder, link)
+    size = sum(len(to_json(each)) for each in read(folder, entry))
+    assert size > 2 * len(link)
+    monkeypatch.setattr(certificates, "MOST_BYTES", size)
+    assert len(read(folder, entry)) == 50
+    monkeypatch.setattr(certificates, "MOST_BYTES", size - 1)
+    with pytest.raises(LedgerError, match="too large"):
+        read(folder, entry)
 
 
 def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ class Log:
         while entry is not None:
             links.append(self.stored[entry])
             entry = links[-1]["after"]
-        return whole(reversed(links))
+        return list(whole(reversed(links)))
 
 
 def meaning(made: dict[str, Any]) -> str:

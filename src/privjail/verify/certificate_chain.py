@@ -83,15 +83,18 @@ class CertificateChain:
             self._last, self._links, self._open = entry, self._links + 1, False
 
 
-def whole(links: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The certificates of the last of some links, which are all links of its chain up to there, in order."""
+def whole(links: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The certificates of the last of some links, which are all links of its chain up to there, in order.
+
+    One by one: each of them holds the plan that all of them share.
+    """
     parts: dict[str, list[Any]] = {"data sets": [], "nodes": [], "cells": []}
     releases: list[dict[str, Any]] = []
     for link in links:
         for name, known in parts.items():
             known.extend(link[name])
         releases = link["releases"]
-    return [_alone(parts, release) for release in releases]
+    return (_alone(parts, release) for release in releases)
 
 
 def _alone(parts: dict[str, list[Any]], release: dict[str, Any]) -> dict[str, Any]:
