@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -240,6 +241,18 @@ def test_a_chain_ends_after_some_links(monkeypatch: pytest.MonkeyPatch) -> None:
     (ask, notion), log = asked(3), Log()
     entries = [log.enter([ask], notion) for _ in range(4)]
     assert [log.stored[entry]["after"] for entry in entries if entry is not None] == [None, 1, 4, None]
+
+
+def test_a_chain_ends_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that an answer and certificate that a curator removes as too old ends none that is much newer."""
+    (ask, notion), now = asked(3), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log, found = Log(), []
+    for now[0] in (0.0, 43_200.0, 86_400.0, 86_401.0, 172_000.0):
+        entry = log.enter([ask], notion)
+        assert entry is not None
+        found.append(log.stored[entry]["after"])
+    assert found == [None, 1, 4, None, 10]
 
 
 def test_a_chain_of_long_links_ends_before_it_is_too_large_to_be_read() -> None:

@@ -9,6 +9,7 @@ writes them.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_
 LINKS = 256  # in a chain: reading a certificate reads all links before it
 CHAIN_NODES = 4_000  # numbered in a chain; then a new one begins
 CHAIN_BYTES = 2**22  # of its links, where domains have many labels; a reader takes 64 MiB, the last link included
+CHAIN_SECONDS = 86_400.0  # from its first link to its last: what removes a link ends all later ones of its chain
 REQUEST_NODES, REQUEST_RELEASES = 2_000, 100  # new in one link: of larger requests no certificate is kept
 
 
@@ -39,6 +41,7 @@ class CertificateChain:
         self._numbers: NodeTable[int] = NodeTable()
         self._sizes, self._links, self._bytes = NOTHING, 0, 0
         self._last: int | None = None  # the entry that has the newest link
+        self._begun = time.monotonic()
         self._counted = counted  # the notion of a block of accounting, if the releases were made in one
         self._open = False  # a link was begun, and it is not known whether it was stored
 
@@ -52,7 +55,8 @@ class CertificateChain:
             return None
         counted = None if block is None else told_of(block)
         full = self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES
-        if self._open or full or counted != self._counted:
+        old = time.monotonic() - self._begun > CHAIN_SECONDS
+        if self._open or full or old or counted != self._counted:
             self._begin(counted)
         values: list[Node] = [ask.value for ask in asks]
         new = itertools.islice(inputs_first(values, self._new_inputs), REQUEST_NODES + 1)
