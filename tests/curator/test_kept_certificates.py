@@ -14,6 +14,7 @@ from privjail.budget.blocks import Block
 from privjail.budget.notions import PureDP
 from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
+from privjail.curator.cli import serve
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded
 from privjail.mechanisms.gaussian import Gaussian
@@ -22,6 +23,7 @@ from privjail.ops.numbers.tally import Tally
 from privjail.ops.rows.source import Dataset, Source, Unit
 from privjail.plan.domain import IntDomain
 from privjail.release import Query
+from privjail.server import server
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.room import Room
 from privjail.verify.certificate import to_json
@@ -162,6 +164,26 @@ def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):
     rows, batch = [], folder.ledger._store.batch
     monkeypatch.setattr(folder.ledger._store, "batch", lambda *given: rows.extend(batch(*given)) or batch(*given))
     assert read(folder, entry) == [] and [seq for seq, _, _ in rows] == [entry, entry - 1, entry - 2]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_session_that_is_opened_as_soon_as_the_jail_listens_has_certificates(tmp_path, monkeypatch, wanted):
+    """Red before: such a session had none as long as it lasted."""
+    make_jail(tmp_path).ledger.close()
+    opened, start = [], server.start
+
+    def listening(*given):
+        running = start(*given)
+        sessions = running.service.sessions
+        opened.append(sessions.get(sessions.open("ann"), "ann"))
+        running.stop(0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "start", listening)
+    monkeypatch.setattr(serve.signal, "signal", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        serve.serve(tmp_path / "jail", port=0, insecure_loopback=True, certificates=wanted)
+    assert (opened[0].certificates is not None) == wanted
 
 
 def test_a_jail_can_be_told_to_keep_none(tmp_path):
