@@ -135,13 +135,16 @@ def test_the_rho_of_a_block_implies_its_price():
         (Fraction(1, 10**5), Fraction(1, 10**6)),
         (Fraction(6, 10**6), Fraction(1, 10**6)),  # ρ is below 10**-12
         (Fraction(1, 10**9), Fraction(1, 10**6)),
+        (Fraction(1, 10**9), 1 - Fraction(1, 3 * 10**16)),  # as a float δ is 1
+        (Fraction(1, 10**6), 1 - Fraction(1, 3 * 10**11)),
     ):
         check_implied(rho_for(eps, delta), eps, delta)
         check_implied(learn.rho_for(eps, delta), eps, delta)
 
 
 def check_implied(rho, eps, delta):
-    implied = float(rho) + 2 * math.sqrt(rho * -math.log(delta))
+    log = math.log(delta) if delta < 0.5 else math.log1p(-float(1 - delta))
+    implied = float(rho) + 2 * math.sqrt(rho * -log)
     assert float(eps) * (1 - 1e-6) < implied < float(eps)
 
 

@@ -11,16 +11,23 @@ from fractions import Fraction
 import pytest
 
 from privjail.budget.blocks import Block
+from privjail.budget.notions import PureDP
 from privjail.curator import certificates
 from privjail.curator.certificates import checked, read
+from privjail.curator.cli import serve
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetExceeded
 from privjail.mechanisms.gaussian import Gaussian
 from privjail.mechanisms.laplace import Laplace
 from privjail.ops.numbers.tally import Tally
+from privjail.ops.rows.source import Dataset, Source, Unit
+from privjail.plan.domain import IntDomain
 from privjail.release import Query
+from privjail.server import server
 from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.room import Room
+from privjail.verify.certificate import to_json
+from privjail.verify.certificate_chain import CertificateChain
 from tests.server.jails import SCHEMA, count, make_jail, serving
 from tests.server.test_ledger import cells
 
@@ -134,6 +141,21 @@ def test_no_more_is_unpacked_than_what_is_left_by_later_links(tmp_path, monkeypa
             read(folder, kept(folder, second))
 
 
+def test_certificates_are_not_put_together_beyond_the_most_bytes(tmp_path, monkeypatch):
+    """A link says once what all its releases rest on; each certificate says it again."""
+    folder, chain = make_jail(tmp_path), CertificateChain()
+    value = Tally(Source(Dataset("d", "d", (("i", IntDomain(False, 0, 5)),), Unit())), (), None)
+    link = chain.link([Query(value, Laplace(Fraction(1, k))) for k in range(1, 51)], lambda _: PureDP())
+    entry = kept(folder, link)
+    size = sum(len(to_json(each)) for each in read(folder, entry))
+    assert size > 2 * len(link)
+    monkeypatch.setattr(certificates, "MOST_BYTES", size)
+    assert len(read(folder, entry)) == 50
+    monkeypatch.setattr(certificates, "MOST_BYTES", size - 1)
+    with pytest.raises(LedgerError, match="too large"):
+        read(folder, entry)
+
+
 def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):
     folder, entry = make_jail(tmp_path), None
     for _ in range(3):
@@ -142,6 +164,26 @@ def test_of_the_log_only_the_links_of_a_chain_are_read(tmp_path, monkeypatch):
     rows, batch = [], folder.ledger._store.batch
     monkeypatch.setattr(folder.ledger._store, "batch", lambda *given: rows.extend(batch(*given)) or batch(*given))
     assert read(folder, entry) == [] and [seq for seq, _, _ in rows] == [entry, entry - 1, entry - 2]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_session_that_is_opened_as_soon_as_the_jail_listens_has_certificates(tmp_path, monkeypatch, wanted):
+    """Red before: such a session had none as long as it lasted."""
+    make_jail(tmp_path).ledger.close()
+    opened, start = [], server.start
+
+    def listening(*given):
+        running = start(*given)
+        sessions = running.service.sessions
+        opened.append(sessions.get(sessions.open("ann"), "ann"))
+        running.stop(0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "start", listening)
+    monkeypatch.setattr(serve.signal, "signal", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        serve.serve(tmp_path / "jail", port=0, insecure_loopback=True, certificates=wanted)
+    assert (opened[0].certificates is not None) == wanted
 
 
 def test_a_jail_can_be_told_to_keep_none(tmp_path):

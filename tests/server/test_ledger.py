@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from privjail.curator import loading
+from privjail.curator import loading, views
 from privjail.curator.folder import JailFolder
 from privjail.errors import BudgetError, BudgetExceeded, DPError, PlanError
 from privjail.server.ledger.events import VERSION, LedgerError, checked, linked, spelled
@@ -302,6 +302,16 @@ def test_a_request_id_is_charged_once_and_only_for_what_it_was_used(folder: Jail
         spend(folder, "ann", (cells()[0], 2), request=request, digest="another")
     spend(folder, "bob", (cells()[0], 1), request=request)  # ids are each user's own
     assert again(folder).total(DATASET) == (2,)
+
+
+def test_there_is_nothing_beyond_the_newest_entry(folder: JailFolder) -> None:
+    """Red before: entries from the first one on were given under other numbers."""
+    newest = folder.ledger.entries
+    assert [event.seq for event in folder.ledger.window(newest - 1, newest + 9)] == [newest - 1, newest]
+    for after in (0, 1, 5):
+        assert folder.ledger.window(newest + 1 + after, newest + 9) == []
+        assert list(folder.ledger.past(newest + after)) == []
+    assert views.search(folder, views.Filter(), 10**30, 9) == views.search(folder, views.Filter(), None, 9)
 
 
 def test_entries_say_when_they_were_written(folder: JailFolder) -> None:

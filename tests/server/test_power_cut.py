@@ -183,6 +183,44 @@ def test_where_the_run_of_the_machine_is_not_known_everything_is_synced(
     assert folder.ledger._store._db.execute("PRAGMA synchronous").fetchone() == (2,)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("answer", [b"answer", b"x" * 9000])
+def test_notes_of_a_process_that_cannot_see_restarts_do_not_open_answers_again_v37(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    """V-37: two of its notes are on disk, synced; then answers are sent, and everything unsynced is lost."""
+    from privjail.server.ledger import store
+
+    folder = make_jail(tmp_path, budget=10, users=("ann", "bob"), grant=5)
+    with monkeypatch.context() as blind:
+        for module in (anchor, store):
+            blind.setattr(module, "machine_run", lambda: "")
+        other = JailFolder(folder.path)
+    first, second = (spend(folder, "ann", (cells()[0], "1/10")) for _ in range(2))
+    with monkeypatch.context() as blind:
+        for module in (anchor, store):
+            blind.setattr(module, "machine_run", lambda: "")
+        for _ in range(2):
+            spend(other, "bob", (cells()[0], "1/10"))
+    other.ledger.close()
+    shutil.copytree(folder.path, tmp_path / "left")  # all of it is on disk
+
+    def sync(fd: int) -> None:
+        file = Path(f"/proc/self/fd/{fd}").readlink()
+        shutil.copy(file, tmp_path / "left" / file.name)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(anchor.os, "fdatasync", sync)
+        for request in (first, second):
+            folder.ledger.keep_answer("ann", request, answer)
+    folder.ledger.close()
+    monkeypatch.setattr(anchor, "machine_run", lambda: "another run")
+
+    after = JailFolder(tmp_path / "left")
+    assert after.ledger.answer("ann", first) == answer  # its note was synced
+    with pytest.raises(LedgerError, match="may have been sent"):
+        after.ledger.answer("ann", second)
+
+
 def test_a_note_is_one_block_or_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes that a crash could tear are synced, so that never both are torn."""
     folder = make_jail(tmp_path, budget=10, grant=5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -51,7 +52,7 @@ class Log:
         while entry is not None:
             links.append(self.stored[entry])
             entry = links[-1]["after"]
-        return whole(reversed(links))
+        return list(whole(reversed(links)))
 
 
 def meaning(made: dict[str, Any]) -> str:
@@ -190,11 +191,68 @@ def test_after_one_that_was_not_stored_a_new_chain_begins(settled: bool) -> None
     assert entry is not None and log.stored[entry]["after"] is None and log.stored[entry]["nodes"]
 
 
+class TimeUp(BaseException):
+    pass
+
+
+class Interrupted(CertificateChain):
+    """A deadline interrupts it where it is about to set one of its attributes."""
+
+    left = 0  # so many are set before; 0: it is not interrupted
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "left" and self.left:
+            self.left -= 1
+            if not self.left:
+                raise TimeUp
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_wherever_a_deadline_interrupts_later_links_say_what_they_should(
+    stored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a new chain begins, because the last one is full or its link was not stored."""
+    monkeypatch.setattr(certificate_chain, "LINKS", 2)
+    plans, interrupted = Plans(3), True
+    asks = [ask for ask in several(plans, 40) if alone(ask, plans) is not None][:5]
+    notion, stop = next(iter(plans.notions.values())), 0
+    while interrupted:
+        log, stop = Log(), stop + 1
+        log.chain = chain = Interrupted()
+        log.enter([asks[0]], notion)
+        log.enter([asks[1]], notion)
+        chain.left = stop
+        try:
+            log.enter([asks[2]], notion, stored)
+        except TimeUp:
+            pass
+        else:
+            interrupted, chain.left = False, 0
+        for ask in asks[3:]:
+            entry = log.enter([ask], notion)
+            assert entry is not None
+            assert [*map(meaning, log.read(entry))] == [meaning(certificate.of(ask, plans.notions))], stop
+    assert stop > 10
+
+
 def test_a_chain_ends_after_some_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate_chain, "LINKS", 3)
     (ask, notion), log = asked(3), Log()
     entries = [log.enter([ask], notion) for _ in range(4)]
     assert [log.stored[entry]["after"] for entry in entries if entry is not None] == [None, 1, 4, None]
+
+
+def test_a_chain_ends_after_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that an answer and certificate that a curator removes as too old ends none that is much newer."""
+    (ask, notion), now = asked(3), [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log, found = Log(), []
+    for now[0] in (0.0, 43_200.0, 86_400.0, 86_401.0, 172_000.0):
+        entry = log.enter([ask], notion)
+        assert entry is not None
+        found.append(log.stored[entry]["after"])
+    assert found == [None, 1, 4, None, 10]
 
 
 def test_a_chain_of_long_links_ends_before_it_is_too_large_to_be_read() -> None:

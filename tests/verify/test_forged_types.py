@@ -125,6 +125,8 @@ NARROW = {
     "an hour beyond the calendar": ("part", ["hour", column("datetime64[us]")], whole(0, 23)),
     "a year beyond the calendar": ("part", ["year", column("datetime64[us]")], whole(-250_000, 250_000, null=True)),
     "a year at the end of 64 bits": ("part", ["year", column("datetime64[us]", 0, 2**63 - 1)], whole(1970, 9999, null=True)),
+    "an hour at the end of 64 bits": ("part", ["hour", column("datetime64[us]", 0, 2**63 - 1)], whole(0, 23)),
+    "a day beyond the calendar": ("part", ["day", column("datetime64[us]", -(2**63) + 5, 0)], whole(1, 31)),
     "a moment later than any tried": (
         "fillnull", [column("datetime64[us]", null=True), column("datetime64[us]", 5, 5)],
         Domain("datetime64[us]", False, -(2**63), 10**18)),

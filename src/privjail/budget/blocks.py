@@ -33,12 +33,17 @@ BLOCK = "block "  # the names of blocks begin with it: the ledger knows cells by
 
 def rho_for(eps: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ for which ρ-zCDP implies (ε, δ), rounded down."""
-    e, log = float(eps), -math.log(float(delta))
+    e, log = float(eps), log_of_inverse(delta)
     root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
     found = Fraction(root * root * (1 - 1e-9))
     # Such a fraction is off by at most 10**-12 of itself; below 10**-12 the nearest one may be much larger.
     short = found if found < Fraction(1, 10**12) else found.limit_denominator(10**12)
     return short * (1 - Fraction(1, 10**9))
+
+
+def log_of_inverse(delta: Fraction) -> float:
+    """ln(1/δ), to a float's precision also where δ as a float would be 1."""
+    return -math.log(float(delta)) if delta < Fraction(1, 2) else -math.log1p(-float(1 - delta))
 
 
 @dataclass(frozen=True)

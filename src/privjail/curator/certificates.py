@@ -36,6 +36,7 @@ class SessionCertificates:
 
 def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
     """The certificates of a charge; None if none were kept, or if some that they go on from were removed since."""
+    from privjail.verify.certificate import to_json
     from privjail.verify.certificate_chain import LINKS, whole
 
     links: list[dict[str, Any]] = []
@@ -50,7 +51,14 @@ def read(folder: JailFolder, entry: int) -> list[dict[str, Any]] | None:
             return link
         links.append(link)
         next_ = link["after"]
-    return whole(reversed(links))
+    shown: list[dict[str, Any]] = []
+    room = MOST_BYTES
+    for each in whole(reversed(links)):  # a link says once what each of its releases rests on
+        room -= len(to_json(each))
+        if room < 0:
+            raise _too_large(entry)
+        shown.append(each)
+    return shown
 
 
 def _link(folder: JailFolder, entry: int, room: int) -> tuple[Any, int] | None:
@@ -64,8 +72,12 @@ def _link(folder: JailFolder, entry: int, room: int) -> tuple[Any, int] | None:
     unpacker = zlib.decompressobj()
     text = unpacker.decompress(body, room + 1)  # 0 would be no limit
     if not unpacker.eof or len(text) > room:
-        raise LedgerError(f"the certificate that was kept with entry {entry} is too large to be shown")
+        raise _too_large(entry)
     return json.loads(text), room - len(text)
+
+
+def _too_large(entry: int) -> LedgerError:
+    return LedgerError(f"the certificate that was kept with entry {entry} is too large to be shown")
 
 
 def checked(certificates: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:

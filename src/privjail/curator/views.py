@@ -213,7 +213,8 @@ def entry(event: Event, state: State, programs: bool = True) -> Entry:
 def search(folder: JailFolder, wanted: Filter, before: int | None, most: int, programs: bool = True) -> list[Entry]:
     """The newest entries that fit, newest first; ``before``: only those with smaller numbers."""
     state = folder.state
-    last = folder.ledger.entries if before is None else before - 1
+    newest = folder.ledger.entries
+    last = newest if before is None else min(before - 1, newest)
     found: list[Entry] = []
     while last > 0 and len(found) < most:
         first = max(1, last - WINDOW + 1)

@@ -10,6 +10,7 @@ from typing import Any
 
 from privjail import session
 from privjail.budget.amounts import amount, probability
+from privjail.budget.blocks import log_of_inverse
 from privjail.budget.notions import ApproxDP, Notion
 from privjail.errors import BudgetError, BudgetExceeded, PlanError
 from privjail.mechanisms.exponential import Exponential
@@ -26,7 +27,7 @@ from privjail.release import Query
 
 def rho_for(eps: Any, delta: Any) -> Fraction:
     """The largest ρ, rounded down, for which ρ-zCDP implies (ε, δ): ε = ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016)."""
-    e, log = float(amount(eps)), -math.log(float(probability(delta)))
+    e, log = float(amount(eps)), log_of_inverse(probability(delta))
     root = e / (math.sqrt(log + e) + math.sqrt(log))  # √(ln 1/δ + ε) - √(ln 1/δ), without cancellation
     found = Fraction(root * root * (1 - 1e-9))
     return found if found < Fraction(1, 10**12) else found.limit_denominator(10**12)  # the nearest may be larger there

@@ -34,7 +34,7 @@ from privjail.server.metrics import gauges, serve_metrics
 from privjail.server.rejection import RejectionLog, rejection
 from privjail.server.security_log import SecurityLog
 from privjail.server.service import Service, on_clock
-from privjail.server.sessions import SessionError, Sessions
+from privjail.server.sessions import Certificates, SessionError, Sessions
 from privjail.server.streams import Streams
 from privjail.server.wire import privjail_pb2 as pb
 from privjail.server.wire.decode import parse
@@ -73,6 +73,7 @@ class Options:
     limits: Limits = Limits()
     engines: EngineOptions = EngineOptions()
     alerts: dict[str, Any] = field(default_factory=dict)  # in which ways: see alerts.py
+    certify: Callable[[], Certificates] | None = None  # for each session, if certificates are kept
     alert_seconds: float = 5.0
 
 
@@ -356,6 +357,7 @@ def start(folder: Path, options: Options, noise: Any = None) -> Running:
     ledger = DurableLedger(open_store(folder, options.ledger_url))
     catalogue = Catalogue(ledger, folder, Holdings(options.engines))
     service = Service(ledger, catalogue, options.limits, noise, options.workers)
+    service.sessions.certify = options.certify  # before the first session is opened: it keeps what it is given then
     security = SecurityLog(folder, "jail")
     limits, handler = options.limits, Handler(service, options, security)
     service.metrics.more, service.metrics.whole = partial(gauges, service), ledger.refresh

@@ -9,6 +9,7 @@ writes them.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from privjail.verify.certificate import NOTHING, VERSION, Writer, object_of, to_
 LINKS = 256  # in a chain: reading a certificate reads all links before it
 CHAIN_NODES = 4_000  # numbered in a chain; then a new one begins
 CHAIN_BYTES = 2**22  # of its links, where domains have many labels; a reader takes 64 MiB, the last link included
+CHAIN_SECONDS = 86_400.0  # from its first link to its last: what removes a link ends all later ones of its chain
 REQUEST_NODES, REQUEST_RELEASES = 2_000, 100  # new in one link: of larger requests no certificate is kept
 
 
@@ -35,11 +37,13 @@ class CertificateChain:
         self._begin()
 
     def _begin(self, counted: Any = None) -> None:
+        self._open = True  # first: what a deadline leaves half done here is begun again
         self._numbers: NodeTable[int] = NodeTable()
         self._sizes, self._links, self._bytes = NOTHING, 0, 0
         self._last: int | None = None  # the entry that has the newest link
-        self._open = False  # a link was begun, and it is not known whether it was stored
+        self._begun = time.monotonic()
         self._counted = counted  # the notion of a block of accounting, if the releases were made in one
+        self._open = False  # a link was begun, and it is not known whether it was stored
 
     def link(self, asks: list[Query], notion: Callable[[str], Notion], block: Notion | None = None) -> str | None:
         """The next link, for the releases of one request; None if they are too large.
@@ -51,7 +55,8 @@ class CertificateChain:
             return None
         counted = None if block is None else told_of(block)
         full = self._links >= LINKS or self._sizes.nodes > CHAIN_NODES or self._bytes > CHAIN_BYTES
-        if self._open or full or counted != self._counted:
+        old = time.monotonic() - self._begun > CHAIN_SECONDS
+        if self._open or full or old or counted != self._counted:
             self._begin(counted)
         values: list[Node] = [ask.value for ask in asks]
         new = itertools.islice(inputs_first(values, self._new_inputs), REQUEST_NODES + 1)
@@ -82,15 +87,18 @@ class CertificateChain:
             self._last, self._links, self._open = entry, self._links + 1, False
 
 
-def whole(links: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The certificates of the last of some links, which are all links of its chain up to there, in order."""
+def whole(links: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The certificates of the last of some links, which are all links of its chain up to there, in order.
+
+    One by one: each of them holds the plan that all of them share.
+    """
     parts: dict[str, list[Any]] = {"data sets": [], "nodes": [], "cells": []}
     releases: list[dict[str, Any]] = []
     for link in links:
         for name, known in parts.items():
             known.extend(link[name])
         releases = link["releases"]
-    return [_alone(parts, release) for release in releases]
+    return (_alone(parts, release) for release in releases)
 
 
 def _alone(parts: dict[str, list[Any]], release: dict[str, Any]) -> dict[str, Any]:

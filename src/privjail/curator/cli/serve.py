@@ -46,6 +46,7 @@ def serve(
     ] = True,
 ) -> None:
     """Serve the jail until it is stopped."""
+    from privjail.curator.certificates import SessionCertificates
     from privjail.curator.folder import read_config
     from privjail.engines.choice import check_engine
     from privjail.engines.machine import of_machine
@@ -83,12 +84,9 @@ def serve(
             limits,
             engines,
             config.get("alerts", {}),
+            SessionCertificates if certificates else None,
         ),
     )
-    if certificates:
-        from privjail.curator.certificates import SessionCertificates
-
-        running.service.sessions.certify = SessionCertificates
     print(f"serving on {host}:{running.port}", flush=True)
     warming = threading.Thread(target=_warm, args=(running.service.sessions,))
     warming.start()

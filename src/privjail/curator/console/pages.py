@@ -18,6 +18,7 @@ from privjail.curator.given import whole
 from privjail.curator.meaning import best_guess, meaning, of_rho
 from privjail.curator.spending import forecast
 from privjail.server import security_log
+from privjail.server.ledger.events import LedgerError
 from privjail.server.ledger.state import ROLES
 from privjail.server.rights import rights
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 STAFF = ("curator", "auditor", "operator")
 ON_A_PAGE = 50
 NEAR = 0.8  # of a limit: who is shown as near it
+GONE = "the certificate that was kept with this entry, or one that it goes on from, was removed or lost"
 KINDS = (
     "charge", "limit", "user", "revoke", "group", "dataset", "update", "remove", "freeze", "rule", "wish", "decline",
     "pardon", "failed", "given_up", "anchor", "lost", "dropped", "repeat", "init", "upgrade", "restored", "token",
@@ -157,9 +159,13 @@ def _entry(ask: PageRequest) -> views.Entry:
 
 def entry(ask: PageRequest) -> Response:
     shown = _entry(ask)
-    kept = read(ask.console.folder, shown.line.entry) if shown.certificate else None
+    kept, wrong = None, "" if shown.certificate is None else GONE
+    try:
+        kept = read(ask.console.folder, shown.line.entry) if shown.certificate else None
+    except LedgerError as e:  # the rest of the entry is shown: an analyst decides how large her certificates are
+        wrong = e.what
     report = checked(kept) if kept is not None and ask.query("check") else None
-    return ask.page("entry.html", entry=shown, kept=kept is not None, report=report)
+    return ask.page("entry.html", entry=shown, kept=kept is not None, wrong=wrong, report=report)
 
 
 def certificate(ask: PageRequest) -> Response:

@@ -29,6 +29,8 @@ PAUSE = 0.5
 RETRIES = 3  # of one call by Spark's own client, within a second; then the session is opened anew
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # nothing that a row holds may make a job fail
+}
+PLANNING = {  # for speed only: Databricks without servers of one's own refuses most settings
     # Else Spark's planner computes the columns of rows that the jail sent: by itself, one row at a time, and once for
     # each part of a statement.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
@@ -153,8 +155,12 @@ class SparkStore:
             session = SparkSession(self._url())
         # Spark's own client would wait up to a minute between two attempts: longer than most servers need to come back.
         session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        for name, value in {**SETTINGS, **PLANNING}.items():
+            try:
+                session.conf.set(name, value)
+            except Exception as e:
+                if name in SETTINGS or _is_lost(e):
+                    raise
         for known in list(self._tables.values()):
             known(session)
         return session
@@ -174,12 +180,13 @@ class SparkStore:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Whether a server or a worker was lost, so that asking again may help: everything but a refused statement.
+    """Whether a server or a worker was lost, so that asking again may help: everything but what a server refused.
 
-    Sail names what its planner refuses in the message only; nobody but this line sees it.
+    Some is named in the message only, by Sail's planner or Databricks; nobody but these lines sees it.
     """
     refused = ("AnalysisException", "ParseException", "IllegalArgumentException")
-    return type(error).__name__ not in refused and "Error during planning" not in str(error)
+    said = ("Error during planning", "CONFIG_NOT_AVAILABLE")
+    return type(error).__name__ not in refused and not any(words in str(error) for words in said)
 
 
 class SparkEngine(SqlEngine):

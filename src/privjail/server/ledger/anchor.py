@@ -53,8 +53,8 @@ class Note:
         answer = "" if self.answer is None else f'"answer":"{base64.b64encode(self.answer).decode()}",'
         # The body is already serialised; doing it again would cost as much as everything else here.
         text = (
-            f'{{{answer}"hash":"{event.hash}","run":{spelled(run or self.run)},"safe":{self.safe},"seq":{event.seq},'
-            f'"body":{event.text or spelled(event.body)}}}'
+            f'{{"hash":"{event.hash}","run":{spelled(run or self.run)},"safe":{self.safe},"seq":{event.seq},'
+            f'{answer}"body":{event.text or spelled(event.body)}}}'
         )
         return text.encode().ljust(PAGE - 65)
 
@@ -135,6 +135,18 @@ class Anchor:
     def restarted(self) -> bool:
         """Whether the machine was restarted since a note was written, or an earlier restart was not yet dealt with."""
         return _of_another_run(self.both())
+
+    def tells_restarts(self, slot: int) -> bool:
+        """Whether a note names a run of the machine, so that a restart is noticed as long as it stands."""
+        try:
+            fd = os.open(self._files[slot], os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            run = os.pread(fd, PAGE, 0).partition(b'"run":')[2]  # what an analyst wrote comes later
+        finally:
+            os.close(fd)
+        return bool(run) and not run.startswith(b'""')
 
     def by_the_blind(self) -> bool:
         """Whether a note was written by a process that cannot tell restarts of the machine from others."""

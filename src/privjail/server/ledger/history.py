@@ -39,8 +39,10 @@ def events_of(store: Store, after: Event | None = None, at_once: int = BATCH) ->
 
 def events_from(store: Store, seq: int, at_once: int = BATCH) -> Iterator[Event]:
     """All entries from one number on, the first of them checked against the hash of the one before it."""
-    before = store.hash_of(seq - 1) if seq > 1 else None
-    return events_of(store, None if before is None else Event(seq - 1, before, {}), at_once)
+    if seq <= 1:
+        return events_of(store, None, at_once)
+    before = store.hash_of(seq - 1)
+    return iter(()) if before is None else events_of(store, Event(seq - 1, before, {}), at_once)
 
 
 def check_history(

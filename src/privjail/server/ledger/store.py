@@ -360,8 +360,10 @@ class SQLiteStore(Store):
         about = subject(event.body)
         # Not the state of a checkpoint, which can be added up again, nor a certificate: both can be large.
         noted = answer if event.body.get("type") == "answer" else None
+        # One note on disk must tell of a restart; the other one may be by a process that cannot see restarts.
+        sync = not machine_run() or not self._anchor.tells_restarts((event.seq - 1) % 2)
         try:
-            self._anchor.write(event.seq % 2, Note(event, noted, self._safe, self._run), sync=not machine_run())
+            self._anchor.write(event.seq % 2, Note(event, noted, self._safe, self._run), sync=sync)
         except OSError as e:
             raise LedgerError(
                 f"the ledger's anchor cannot be written: {e.strerror}", do=FILES.get(e.errno or 0, ("", None))[1]

@@ -44,11 +44,10 @@ def date_part(_: object, name: str, moment: int) -> int | None:
 
     At an end of 64 bits, which stands for moments without a bound, it is null; the years before are covered there, too.
     """
-    if name != "year":
-        return DATE_PARTS[name][0]
     if moment in (LOWEST_INT, HIGHEST_INT):
         return None
     try:
-        return (datetime(1970, 1, 1) + timedelta(microseconds=moment)).year
+        year = (datetime(1970, 1, 1) + timedelta(microseconds=moment)).year
     except OverflowError:
         raise CannotCheck("a moment outside of the years 1 to 9999") from None
+    return year if name == "year" else DATE_PARTS[name][0]
