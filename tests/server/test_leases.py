@@ -328,7 +328,10 @@ def test_a_process_that_cannot_see_restarts_does_not_hide_one(tmp_path: Path, mo
             spend(other, "bob", (cells()[0], TENTH))
     other.ledger.close()
     shutil.copytree(tmp_path / "jail", tmp_path / "left")
-    for _ in range(4):
+    spend(folder, "ann", (cells()[0], TENTH))
+    for note in ("anchor.0", "anchor.1"):  # the new one was synced, since the other one tells of no restart
+        shutil.copy(tmp_path / "jail" / note, tmp_path / "left" / note)
+    for _ in range(3):
         spend(folder, "ann", (cells()[0], TENTH))
     end_machine(folder, monkeypatch)
 

@@ -176,7 +176,7 @@ def certificate(ask: PageRequest) -> Response:
     ask.console.note("certificate loaded", ask.request, ask.user.name)
     name = f"entry-{shown.line.entry}-certificates.json"
     return Response(
-        json.dumps(kept, indent=1, ensure_ascii=False), media_type="application/json",
+        json.dumps(kept, ensure_ascii=False), media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )  # fmt: skip
 

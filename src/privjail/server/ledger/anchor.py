@@ -148,10 +148,6 @@ class Anchor:
             os.close(fd)
         return bool(run) and not run.startswith(b'""')
 
-    def by_the_blind(self) -> bool:
-        """Whether a note was written by a process that cannot tell restarts of the machine from others."""
-        return any(isinstance(note, Note) and not note.run for note in self.both())
-
 
 def _of_another_run(notes: Iterable[Note | Damaged | None]) -> bool:
     return any(isinstance(note, Note) and note.run not in ("", machine_run()) for note in notes)

@@ -217,9 +217,7 @@ class SQLiteStore(Store):
                 self.begin_at(None if point is None else point - 1)
                 events = self.news()
                 self._sync_log()
-                # Notes of a process that cannot see restarts may stand where those of later charges under leases stood.
-                leases = open_after(events if point is None else events[1:])
-                restarted = self._anchor.restarted() or (bool(leases) and self._anchor.by_the_blind())
+                restarted = self._anchor.restarted()
                 self._run = UNSETTLED if restarted else ""
                 anchored = self.last is not None or any(self._anchor.both())
                 noted = missing_entry(self._anchor, self.last, self.hash_of) if anchored else None
