@@ -43,7 +43,7 @@ def made_engine(name: str, request: Any) -> Any:
     if name == "duckdb":
         database = open_database(threads=1)
         return lambda cache_bytes=2**30: DuckDBEngine(cache_bytes, DuckDBStore(database))
-    store = SparkStore(request.getfixturevalue(name))
+    store = SparkStore(request.getfixturevalue(name), seconds=900)  # long statements take a minute on a busy machine
     return lambda cache_bytes=2**30: SparkEngine(store, cache_bytes)
 
 
