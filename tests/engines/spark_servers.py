@@ -123,7 +123,7 @@ class Cluster:
             "spark.connect.grpc.binding.port": self.port, "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 4, "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1", "spark.sql.warehouse.dir": self._folder / "warehouse",
-            "spark.executor.memory": "768m",
+            "spark.executor.memory": "768m", "spark.driver.memory": "3g",  # its parser takes up to 1 GB for one statement
         }  # fmt: skip
         given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         server = self._start("spark-submit", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
