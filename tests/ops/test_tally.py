@@ -150,6 +150,22 @@ def test_sums_of_the_largest_amounts_are_exact():
         assert found == n * (top // total.grid) * total.grid
 
 
+BEYOND_FLOATS = [
+    sign * (2**62 + k * 2**33 + d) for sign in (1, -1) for k in (0, 1, 2, 3) for d in (-(2**9), -1, 0, 1, 2**9)
+]
+
+
+@pytest.mark.parametrize("x", [*BEYOND_FLOATS, INT_MIN, INT_MIN + 1, INT_MAX])
+def test_a_long_whole_number_is_rounded_once(x):
+    """V-8: between two points of the grid 2**34, also where the nearest float is the middle, or has another side."""
+    world = World((("x", IntDomain(True, INT_MIN, INT_MAX)), ("g", CategoryDomain(False, ("a", "b")))), ())
+    for keys in ((), (world.column("g"),)):
+        total = Tally(world.source, keys, world.column("x"))
+        low, high = grid_bounds(total.value.domain)
+        found = numbers(total, ((x, "a"), (None, "a")), world.source)[0]
+        assert found == min(max(round(x / total.grid), low), high) * total.grid  # Python's round: of two the even one
+
+
 @given(st.sampled_from(REAL), st.sampled_from(REAL), st.sampled_from(REAL), examples=100)
 def test_amounts_on_the_grid_are_near_and_inside(a, b, x):
     """V-8, V-9: rounding moves a value by at most one grid step, and never beyond the claimed magnitude."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -30,7 +28,7 @@ from privjail.engines.polars.columns import (
     to_amounts,
 )
 from privjail.engines.polars.disk import OnDisk
-from privjail.engines.polars.queries import in_one_query, totals
+from privjail.engines.polars.queries import in_one_query, totals, workers
 from privjail.ops.numbers.tally import ADDED_AT_ONCE, Tally
 from privjail.ops.polars_types import named
 from privjail.ops.rows.filter import Filter
@@ -72,16 +70,11 @@ def _batches(frame: pl.DataFrame | OnDisk, plan: Plan) -> Iterable[Callable[[], 
     return (lambda start=start: held.slice(start, BATCH) for start in range(0, held.height, BATCH))  # type: ignore[misc]
 
 
-@cache
-def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="batches")
-
-
 def _in_parallel(
     work: Callable[[pl.DataFrame], list[Array]], batches: Iterable[Callable[[], pl.DataFrame]], most: int
 ) -> Iterator[list[Array]]:
     """Results as they come, with a few batches under way at a time: ``most``, but at least one."""
-    pool, waiting = _workers(), []
+    pool, waiting = workers(), []
     most = max(1, min(most, 2 * (os.cpu_count() or 1)))
     try:
         for read in batches:

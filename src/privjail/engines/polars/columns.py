@@ -16,7 +16,7 @@ import polars as pl
 
 from privjail.ops.columns.compare import Compare
 from privjail.ops.columns.text import Concat, Text
-from privjail.ops.numbers.tally import rounding, sum_grid
+from privjail.ops.numbers.tally import grid_bounds, rounding, sum_grid
 from privjail.ops.polars_types import dtype_of
 from privjail.ops.rows.filter import Filter
 from privjail.ops.rows.sort import Sort
@@ -245,6 +245,17 @@ def is_rounded(domain: Domain) -> bool:
     return isinstance(domain, FloatDomain) or isinstance(domain, IntDomain) and sum_grid(domain) != 1
 
 
+def whole_amounts(column: Any, domain: IntDomain) -> Any:
+    """Whole numbers in steps of a grid that is coarser: the nearest one, of two the even one, inside the bounds.
+
+    In whole numbers: as floats, those beyond 2**53 would be rounded twice, which may end at another grid point.
+    """
+    grid = int(sum_grid(domain))
+    below = column // grid
+    rest, odd = column - below * grid, below - below // 2 * 2
+    return (below + (rest * 2 + odd > grid).cast(pl.Int64())).clip(*grid_bounds(domain))
+
+
 # -- columns and arrays
 
 
@@ -284,7 +295,9 @@ def to_amounts(domain: Domain) -> Callable[[pl.Series], Array]:
     assert isinstance(domain, (BoolDomain, IntDomain, FloatDomain))
     if not is_rounded(domain):
         return _as_floats
-    assert not isinstance(domain, BoolDomain)
+    if isinstance(domain, IntDomain):
+        return lambda column: _as_floats(whole_amounts(column, domain))
+    assert isinstance(domain, FloatDomain)
     steps, on_grid = float(1 / sum_grid(domain)), rounding(domain, 1.0)
     may_be_zero = domain.lower <= 0 <= domain.upper
 

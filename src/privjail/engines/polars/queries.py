@@ -1,7 +1,7 @@
 """Counts and sums over a long table in memory: Polars queries that run on all processors.
 
-Without keys, one query gives the numbers. With keys, a query gives each row its place in the table, for a part of the
-rows at a time; NumPy counts them. Sums by keys are made in batches (batches.py).
+Without keys, one query gives the numbers. With keys, a query gives each row its place in the table and its amount, for
+a part of the rows at a time; NumPy adds them up, while the next part is computed.
 
 Amounts are floats that are multiples of their grid. No more rows are added up at a time than have a sum of at most
 2**53 steps, so that sums are exact in any order.
@@ -9,9 +9,11 @@ Amounts are floats that are multiples of their grid. No more rows are added up a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from functools import reduce
+from functools import cache, reduce
 from math import prod
 from typing import Any
 
@@ -29,6 +31,7 @@ from privjail.engines.polars.columns import (
     shape_of,
     spelled_size,
     to_polars,
+    whole_amounts,
 )
 from privjail.engines.polars.narrowed import clipped_once
 from privjail.ops.numbers.tally import Tally, grid_bounds, nearest, rounded, sum_grid
@@ -48,8 +51,6 @@ LEAST = 1 << 18  # rows that a query is given however many steps it has
 def in_one_query(table: Tally) -> bool:
     """Whether a table can be had in this way."""
     value = table.value
-    if table.keys and value is not None:
-        return False  # sums by keys take less time in batches: places and amounts stay in the processor's cache
     fits = value is None or not is_rounded(value.domain) or _grid(value) <= COARSEST
     return fits and all(each.base is not None for each in _expressions(table)) and _steps(table) <= LARGE
 
@@ -98,12 +99,39 @@ def _add_totals(frame: pl.DataFrame, tables: list[Tally], found: list[Array]) ->
 
 
 def _add_tables(frame: pl.DataFrame, tables: list[Tally], found: list[Array]) -> None:
-    wanted = [_place(table.rows, table.keys).alias(str(i)) for i, table in enumerate(tables)]
-    most = min(PART, max(1 << 12, HELD // (8 * len(wanted))))
-    for start in range(0, frame.height, most):
-        part = _queried(frame.slice(start, most), wanted)
-        for place, total in zip(part.iter_columns(), found, strict=True):
-            total += np.bincount(place.to_numpy(), minlength=total.size + 1)[: total.size].reshape(total.shape)
+    wanted = [_place(table.rows, table.keys).alias(f"place {i}") for i, table in enumerate(tables)]
+    for i, table in enumerate(tables):
+        if table.value is not None:  # missing values add nothing
+            wanted.append(_amount(table.value).cast(pl.Float64()).fill_null(0).alias(f"amount {i}"))
+    most = min(PART, max(1 << 12, HELD // (8 * len(wanted))), *map(_most_rows, tables))
+    for part in _parts(frame, wanted, most):
+        for i, (table, total) in enumerate(zip(tables, found, strict=True)):
+            amounts = None if table.value is None else part[f"amount {i}"].to_numpy()
+            added = np.bincount(part[f"place {i}"].to_numpy(), amounts, total.size + 1)[: total.size]
+            if amounts is not None:
+                added = (added / float(_grid(table.value))).astype(np.int64)
+            total += added.reshape(total.shape)
+
+
+@cache
+def workers() -> ThreadPoolExecutor:
+    """For parts of a long table."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="parts")
+
+
+def _parts(frame: pl.DataFrame, wanted: list[pl.Expr], most: int) -> Iterator[pl.DataFrame]:
+    """What is wanted of each row, for so many rows at a time. While one part is used, the next one is computed."""
+    waiting: list[Future[pl.DataFrame]] = []
+    try:
+        for start in range(0, frame.height, most):
+            waiting.append(workers().submit(_queried, frame.slice(start, most), wanted))
+            if len(waiting) > 1:
+                yield waiting.pop(0).result()
+        for last in waiting:
+            yield last.result()
+    finally:
+        for each in waiting:  # one has failed, or the time is up: nobody will ask for the others
+            each.cancel()
 
 
 def _queried(part: pl.DataFrame, wanted: list[pl.Expr]) -> pl.DataFrame:
@@ -151,7 +179,10 @@ def _amount(value: Expr) -> pl.Expr:
     domain, step = value.domain, float(_grid(value))
     if not is_rounded(domain):
         return to_polars(column_steps(value))
-    assert isinstance(domain, (IntDomain, FloatDomain))
+    if isinstance(domain, IntDomain):
+        steps: pl.Expr = whole_amounts(to_polars(column_steps(value)), domain)
+        return steps.cast(pl.Float64()) * step
+    assert isinstance(domain, FloatDomain)
     narrowed = clipped_once(value)
     column = to_polars(column_steps(value if narrowed is None else narrowed)).cast(pl.Float64())
     found: pl.Expr = rounded(column, domain, step) if narrowed is None else nearest(column, step)

@@ -90,18 +90,22 @@ def _one_row(compiler: Compiler, questions: Sequence[Question]) -> str:
         scope = _scope(compiler, [q.rows for q in asked] or [base], [e for q in asked for e in _columns(q)])
         columns: list[Term] = []  # by names of their own: Sail takes two sums of equal text for the same column
         aggregates: list[Term] = []
+        where: tuple[str | Term, ...] = ()
         for question in asked:
             assert isinstance(question, Tally)
             number = questions.index(question)
             value = None if question.value is None else scope.terms[question.value]
             _, amount = question.sql(compiler.sql, [], value)
             kept = compiler.selected(question.rows, scope).kept()
+            if len(asked) == 1 and kept is not None:  # the other rows are not needed
+                where, kept = (" WHERE ", kept), None
             amount, kept = (
                 _as_column(columns, each, f"{letter}{number:d}")
                 for letter, each in zip("ak", (amount, kept), strict=True)
             )
             aggregates.append(build(_aggregate(amount, kept), f" AS n{number:d}"))
-        rows = build("(SELECT ", *listed(columns or [Term("1 AS one")]), f" FROM {scope.relation}) AS q{len(passes):d}")
+        selected = listed(columns or [Term("1 AS one")])
+        rows = build("(SELECT ", *selected, f" FROM {scope.relation}", *where, f") AS q{len(passes):d}")
         passes.append(build("(SELECT ", *listed(aggregates), " FROM ", rows, f") AS p{len(passes):d}"))
     names = [Term(f"n{i:d}") for i in range(len(questions))]
     return build("SELECT ", *listed(names), " FROM ", *_crossed(passes)).text

@@ -107,7 +107,7 @@ class Table:
         return build("row_number() OVER (", *part, ordered(self.order), ")")
 
     def kept(self) -> Term | None:
-        """One condition for the rows that are kept; None if all are."""
+        """One condition for the rows that are kept, for which null is as good as false; None if all are kept."""
         return all_of(self.conditions) if self.conditions else None
 
     def lagged(self, column: Term, k: int) -> Term:

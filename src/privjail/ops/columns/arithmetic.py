@@ -66,6 +66,11 @@ class Arithmetic(Expr):
             return False
         return self.op in ("/", "//") or self.op == "+" and (_is_zero(self.a) or _is_zero(self.b))
 
+    @property
+    def _bounded(self) -> bool:
+        """Whether no result can be infinite."""
+        return isinstance(self.domain, FloatDomain) and self.domain.bounded
+
     def polars(self, *inputs: Any) -> Any:
         if isinstance(self.domain, IntDomain):
             return self._whole(*inputs)
@@ -79,8 +84,7 @@ class Arithmetic(Expr):
             result = (a / b).floor()
         else:
             result = {"+": a.__add__, "-": a.__sub__, "*": a.__mul__, "/": a.__truediv__}[self.op](b)
-        bounded = isinstance(self.domain, FloatDomain) and self.domain.bounded  # then nothing is infinite
-        return result if bounded else finite(result)
+        return result if self._bounded else finite(result)
 
     def _whole(self, a: Any, b: Any) -> Any:
         import polars as pl
@@ -120,9 +124,11 @@ class Arithmetic(Expr):
         if self.op == "%":
             return sql.float_remainder(a, b)
         if self.op in ("/", "//"):
-            quotient = sql.finite(a / sql.case(b.differs(sql.number(0.0)), b))
-            return quotient if self.op == "/" else sql.floor(quotient)
-        return sql.finite({"+": a.__add__, "-": a.__sub__, "*": a.__mul__}[self.op](b))
+            result = a / sql.case(b.differs(sql.number(0.0)), b)
+        else:
+            result = {"+": a.__add__, "-": a.__sub__, "*": a.__mul__}[self.op](b)
+        result = result if self._bounded else sql.finite(result)
+        return sql.floor(result) if self.op == "//" else result
 
     def text(self, *inputs: str) -> str:
         return f"({inputs[0]} {self.op} {inputs[1]})"

@@ -128,7 +128,7 @@ class Tally(Value):
             place = code if place is None else place * sql.whole(len(axis)) + code
         if self.value is None:
             return place, None
-        return place, sql.coalesce(sql_amount(sql, value, self.value.domain, self.grid), sql.whole(0))
+        return place, sql_amount(sql, value, self.value.domain, self.grid)  # a missing one adds nothing
 
     def python(self, keys: list[list[Any]], values: list[Any]) -> list[int]:
         """The elements in order, given each row's keys and value as held values (no keys: one element)."""
@@ -158,6 +158,8 @@ def sql_amount(sql: Any, x: Any, domain: Domain, grid: Fraction) -> Any:
         return sql.as_whole(x)
     if isinstance(domain, FloatDomain):
         steps = sql.as_whole(sql.nearest(x * sql.number(float(1 / grid))))  # a power of two: exact
+        if bounds_on_grid(domain):
+            return steps
     else:
         steps = sql.nearest_multiple(x, int(grid))
     low, high = grid_bounds(domain)

@@ -54,7 +54,7 @@ class Filter(Rows):
         return [row for row, kept in zip(rows, columns[0], strict=True) if kept is True]
 
     def sql(self, sql: Any, table: Any, *columns: Any) -> Any:
-        return table.where(columns[0].is_true())
+        return table.where(columns[0])
 
     def text(self) -> str:
         columns = _complete(self.condition)
