@@ -103,7 +103,8 @@ def _add_tables(frame: pl.DataFrame, tables: list[Tally], found: list[Array]) ->
     for i, table in enumerate(tables):
         if table.value is not None:  # missing values add nothing
             wanted.append(_amount(table.value).cast(pl.Float64()).fill_null(0).alias(f"amount {i}"))
-    most = min(PART, max(1 << 12, HELD // (8 * len(wanted))), *map(_most_rows, tables))
+    at_once = HELD // (2 * 8 * len(wanted))  # two parts are held: one is added up, the next one computed
+    most = min(PART, max(1 << 12, at_once), *map(_most_rows, tables))
     for part in _parts(frame, wanted, most):
         for i, (table, total) in enumerate(zip(tables, found, strict=True)):
             amounts = None if table.value is None else part[f"amount {i}"].to_numpy()
